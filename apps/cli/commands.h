@@ -1,0 +1,35 @@
+// One function a command: it declares its options on a CLI11 subcommand and what to do when it is called.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/terminal.h"
+
+namespace linblock::cli {
+
+// What every command may ask of main.
+struct Session {
+  Terminal terminal;
+  bool json = false;
+  std::atomic<bool> stop = false;  // set by Ctrl-C
+};
+
+void add_pack(CLI::App& app, Session& session);
+void add_append(CLI::App& app, Session& session);
+void add_info(CLI::App& app, Session& session);
+void add_verify(CLI::App& app, Session& session);
+void add_unpack(CLI::App& app, Session& session);
+void add_generate(CLI::App& app, Session& session);
+
+// Options that several commands share, under one name and one meaning.
+void add_memory_option(CLI::App& command, uint64_t& bytes);
+void add_threads_option(CLI::App& command, size_t& threads);
+void add_json_option(CLI::App& command, Session& session);
+void add_examples(CLI::App& command, const std::string& examples);
+
+}  // namespace linblock::cli

@@ -1,0 +1,95 @@
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "cli/commands.h"
+#include "store/store.h"
+
+namespace linblock::cli {
+
+namespace {
+
+constexpr size_t kShownLabels = 20;
+
+double bytes_per_nonzero(const Store& store) {
+  const uint64_t nonzeros = store.info().nonzeros;
+  return nonzeros == 0 ? 0 : static_cast<double>(store.bytes()) / static_cast<double>(nonzeros);
+}
+
+void print_json(const Store& store) {
+  const StoreInfo& info = store.info();
+  nlohmann::ordered_json labels = nlohmann::ordered_json::object();
+  for (const auto& [label, rows] : info.labels) labels[std::to_string(label)] = rows;
+  nlohmann::ordered_json segments = nlohmann::ordered_json::array();
+  for (const SegmentInfo& segment : info.segments)
+    segments.push_back({{"number", segment.number}, {"rows", segment.rows}, {"nonzeros", segment.nonzeros},
+                        {"chunks", segment.chunks}, {"bytes", segment.bytes}, {"first_row", segment.first_row}});
+  const nlohmann::ordered_json summary = {{"store", store.path()},
+                                          {"id", fmt::format("{:016x}", info.id)},
+                                          {"rows", info.rows},
+                                          {"features", info.features()},
+                                          {"nonzeros", info.nonzeros},
+                                          {"labels", labels},
+                                          {"bytes", store.bytes()},
+                                          {"bytes_per_nonzero", bytes_per_nonzero(store)},
+                                          {"chunks", store.chunks().size()},
+                                          {"chunk_bytes", info.chunk_bytes},
+                                          {"buckets", info.buckets},
+                                          {"seed", info.seed},
+                                          {"segments", segments},
+                                          {"codec", codec_name(info.codec)},
+                                          {"codec_reason", info.codec_reason},
+                                          {"index_base", info.index_base},
+                                          {"frequent_features", info.frequent_features},
+                                          {"normalized", info.normalized},
+                                          {"weighted", info.weighted},
+                                          {"index", nullptr}};
+  fmt::print("{}\n", summary.dump());
+}
+
+void print_text(const Store& store) {
+  const StoreInfo& info = store.info();
+  fmt::print("{}\n", store.path());
+  fmt::print("  rows        {}{}{}\n", grouped(info.rows), info.normalized ? ", scaled to unit length" : "",
+             info.weighted ? ", with weights" : "");
+  fmt::print("  features    {}, numbered from {}{}; {} frequent ones first\n", grouped(info.features()), info.index_base,
+             info.index_base_given ? " (as given)" : " (found from the data)", grouped(info.frequent_features));
+  fmt::print("  nonzeros    {}\n", grouped(info.nonzeros));
+  fmt::print("  labels      {}\n", info.labels.size());
+  size_t shown = 0;
+  for (const auto& [label, rows] : info.labels) {
+    if (shown++ == kShownLabels) {
+      fmt::print("              ... and {} more\n", info.labels.size() - kShownLabels);
+      break;
+    }
+    fmt::print("    {:>9} {} rows ({:.1f}%)\n", label, grouped(rows),
+               100 * static_cast<double>(rows) / static_cast<double>(std::max<uint64_t>(info.rows, 1)));
+  }
+  fmt::print("  bytes       {} ({:.2f} a nonzero)\n", human_bytes(store.bytes()), bytes_per_nonzero(store));
+  fmt::print("  chunks      {} of about {}, in {} {}\n", grouped(store.chunks().size()), human_bytes(info.chunk_bytes),
+             info.buckets, info.buckets == 1 ? "bucket (input order)" : "buckets (shuffled)");
+  fmt::print("  codec       {} ({})\n", codec_name(info.codec), info.codec_reason);
+  fmt::print("  segments    {}\n", info.segments.size());
+  for (const SegmentInfo& segment : info.segments)
+    fmt::print("    {:>9} rows {} to {}, {}\n", segment.number, grouped(segment.first_row),
+               grouped(segment.first_row + segment.rows - 1), human_bytes(segment.bytes));
+  fmt::print("  id          {:016x}, format version {}\n", info.id, format::kVersion);
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("info", "What a store holds: rows, features, labels, sizes, codec");
+  auto path = std::make_shared<std::string>();
+  command->add_option("STORE", *path, "The store to describe")->required()->type_name("");
+  add_json_option(*command, session);
+  add_examples(*command, "  linblock info train.store\n  linblock info train.store --json | jq .labels");
+  command->callback([path, &session] {
+    const Store store = Store::open(*path);
+    if (session.json)
+      print_json(store);
+    else
+      print_text(store);
+  });
+}
+
+}  // namespace linblock::cli

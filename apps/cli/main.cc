@@ -1,0 +1,162 @@
+// The only place that catches, and the only one that decides an exit code.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "cli/commands.h"
+#include "cli/suggest.h"
+
+namespace linblock::cli {
+
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kInternal = 70;
+constexpr int kInterrupted = 130;
+
+std::atomic<bool>* stop_flag = nullptr;
+
+void on_interrupt(int) {
+  if (stop_flag->exchange(true)) std::_Exit(kInterrupted);  // a second Ctrl-C does not wait
+}
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage: return kUsage;
+    case ErrorKind::input: return 3;
+    case ErrorKind::damaged: return 4;
+    case ErrorKind::io: return 5;
+    case ErrorKind::memory: return 6;
+    case ErrorKind::interrupted: return kInterrupted;
+  }
+  return kInternal;
+}
+
+// CLI11's message, and the option or command that was probably meant.
+std::string explain(const CLI::App& app, const CLI::ParseError& error, int count, char** words) {
+  const CLI::App* command = &app;
+  std::string name = "linblock";
+  std::vector<std::string> commands;
+  for (const CLI::App* sub : app.get_subcommands({})) commands.push_back(sub->get_name());
+  if (count > 1 && words[1][0] != '-') {
+    if (std::find(commands.begin(), commands.end(), words[1]) == commands.end()) {
+      const std::string meant = nearest(words[1], commands);
+      return fmt::format("'{}' is not a command{}\nSee 'linblock --help' for the list.", words[1],
+                         meant.empty() ? "." : fmt::format(": did you mean '{}'?", meant));
+    }
+    command = app.get_subcommand(words[1]);
+    name += std::string(" ") + words[1];
+  }
+  std::vector<std::string> options;
+  for (const CLI::Option* option : command->get_options())
+    for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
+  std::string sentence = error.what();
+  for (int i = 1; i < count; ++i) {
+    const std::string typed(words[i], std::strcspn(words[i], "="));
+    if (typed.starts_with("--") && std::find(options.begin(), options.end(), typed) == options.end()) {
+      const std::string meant = nearest(typed, options);
+      sentence = fmt::format("{} has no option {}{}", name, typed, meant.empty() ? "" : fmt::format(": did you mean {}?", meant));
+      break;
+    }
+  }
+  return fmt::format("{}\nSee '{} --help'.", sentence, name);
+}
+
+int run(int count, char** words) {
+  Session session;
+  stop_flag = &session.stop;
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error like any other
+
+  CLI::App app("linblock trains linear classifiers on data larger than memory, to a certified optimum.", "linblock");
+  app.set_version_flag("--version", "linblock 0.1.0");
+  app.require_subcommand(1);
+  app.footer("\nBegin with:\n  linblock generate documents -o data.svm\n  linblock pack data.svm -o data.store\n  linblock info data.store\n\n"
+             "Exit codes: 0 done, 2 usage, 3 bad input, 4 damaged store, 5 I/O error or disk full,\n"
+             "6 not enough memory allowed, 130 interrupted.");
+  add_pack(app, session);
+  add_info(app, session);
+  add_verify(app, session);
+  add_unpack(app, session);
+  add_append(app, session);
+  add_generate(app, session);
+  try {
+    app.parse(count, words);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForAllHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    return app.exit(version);
+  } catch (const CLI::ParseError& error) {
+    if (count == 1) {
+      fmt::print("{}", app.help());
+      return kUsage;
+    }
+    session.terminal.complain(explain(app, error, count, words));
+    return kUsage;
+  } catch (const Error& error) {
+    session.terminal.complain(error.what());
+    return exit_code(error.kind());
+  } catch (const std::bad_alloc&) {
+    session.terminal.complain("the system has no more memory to give: use a smaller --memory, or close other programs");
+    return exit_code(ErrorKind::memory);
+  } catch (const std::exception& error) {
+    session.terminal.complain(fmt::format("{} (this is a defect of linblock; please report it)", error.what()));
+    return kInternal;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_memory_option(CLI::App& command, uint64_t& bytes) {
+  bytes = permitted_memory_bytes() / 2;
+  command
+      .add_option_function<std::string>(
+          "--memory", [&bytes](const std::string& text) { bytes = parse_size(text, "--memory"); },
+          "All the memory this may use, such as 64M or 1G (default: half of what the machine or its cgroup allows)")
+      ->type_name("SIZE");
+}
+
+void add_threads_option(CLI::App& command, size_t& threads) {
+  threads = available_threads();
+  command
+      .add_option_function<std::string>(
+          "--threads",
+          [&threads](const std::string& text) {
+            threads = 0;
+            try {
+              threads = static_cast<size_t>(std::stoul(text));
+            } catch (const std::exception&) {
+              threads = 0;
+            }
+            if (threads < 1 || threads > 1024 || text.find_first_not_of("0123456789") != std::string::npos)
+              fail(ErrorKind::usage, "--threads '{}' is not a number from 1 to 1024", text);
+          },
+          "Threads to use (default: all processors); the result is the same for any number")
+      ->type_name("N");
+}
+
+void add_json_option(CLI::App& command, Session& session) {
+  command.add_flag("--json", session.json, "Print one machine-readable summary on stdout");
+}
+
+void add_examples(CLI::App& command, const std::string& examples) {
+  command.footer("\nExamples:\n" + examples);
+}
+
+}  // namespace linblock::cli
+
+int main(int count, char** words) {
+  linblock::keep_heap_small();
+  return linblock::cli::run(count, words);
+}

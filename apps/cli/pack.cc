@@ -1,0 +1,113 @@
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "cli/pack_options.h"
+#include "store/store.h"
+
+namespace linblock::cli {
+
+void add_reading_options(CLI::App& command, PackRequest& request, Session& session) {
+  PackOptions& options = request.options;
+  add_memory_option(command, options.memory_bytes);
+  add_threads_option(command, options.threads);
+  command.add_option("--weights", options.weights, "A file with one weight a row, from 0 up")->type_name("FILE");
+  command.add_option("--max-bad-rows", options.max_bad_rows, "Skip up to N lines that cannot be read (default: 0)")
+      ->type_name("N");
+  command.add_option("--rejects", options.rejects, "Where skipped lines are kept")->type_name("FILE");
+  add_json_option(command, session);
+  command.add_flag_callback("-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+}
+
+void run_pack(PackRequest& request, Session& session, bool appending) {
+  const Terminal& terminal = session.terminal;
+  ProgressBar bar(terminal, appending ? "appending" : "packing");
+  PackContext context;
+  context.stop = &session.stop;
+  context.observer = [&](const PackProgress& progress) {
+    bar.update(progress.bytes_read, progress.total_bytes, grouped(progress.rows) + " rows");
+  };
+  const PackReport report = appending ? append(request.inputs, request.store, request.options, context)
+                                      : pack(request.inputs, request.store, request.options, context);
+  const double seconds = bar.seconds();
+  bar.finish();
+  const Store store = Store::open(request.store);
+  const StoreInfo& info = store.info();
+  const double bytes_per_nonzero =
+      info.nonzeros == 0 ? 0 : static_cast<double>(store.bytes()) / static_cast<double>(info.nonzeros);
+  if (session.json) {
+    const nlohmann::ordered_json summary = {{"store", request.store},
+                                            {"rows", report.rows},
+                                            {"nonzeros", report.nonzeros},
+                                            {"features", info.features()},
+                                            {"bad_rows", report.bad_rows},
+                                            {"text_bytes", report.text_bytes},
+                                            {"bytes", store.bytes()},
+                                            {"bytes_per_nonzero", bytes_per_nonzero},
+                                            {"codec", codec_name(info.codec)},
+                                            {"seconds", seconds},
+                                            {"peak_memory_bytes", peak_resident_bytes()}};
+    fmt::print("{}\n", summary.dump());
+  }
+  terminal.say(fmt::format("{} {} rows, {} nonzeros, from {} of text in {:.2f} s ({}/s, {} of memory)",
+                           appending ? "appended" : "packed", grouped(report.rows), grouped(report.nonzeros),
+                           human_bytes(report.text_bytes), seconds,
+                           human_bytes(static_cast<uint64_t>(static_cast<double>(report.text_bytes) / seconds)),
+                           human_bytes(peak_resident_bytes())));
+  if (report.bad_rows > 0)
+    terminal.say(fmt::format("{} bad {} skipped{}", grouped(report.bad_rows), report.bad_rows == 1 ? "row was" : "rows were",
+                             request.options.rejects.empty() ? " (--rejects FILE would keep them)"
+                                                             : " and kept in '" + request.options.rejects + "'"));
+  terminal.say(fmt::format("{}: {} rows, {} features, {}, {:.2f} bytes a nonzero, codec {}", request.store,
+                           grouped(info.rows), grouped(info.features()), human_bytes(store.bytes()), bytes_per_nonzero,
+                           codec_name(info.codec)));
+  terminal.say(fmt::format("next: linblock info {}", request.store));
+}
+
+void add_pack(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("pack", "Pack svmlight text into a store: compressed, checked, shuffled");
+  auto request = std::make_shared<PackRequest>();
+  PackOptions& options = request->options;
+  command->add_option("INPUT", request->inputs, "svmlight files, plain or gz/bz2/xz/zst; - is standard input")
+      ->required()
+      ->type_name("");
+  command->add_option("-o,--output", request->store, "The store to make, a folder that does not exist yet")
+      ->required()
+      ->type_name("STORE");
+  add_reading_options(*command, *request, session);
+  command->add_option("--seed", options.seed, "Decides which rows stand together (default: 1)")->type_name("N");
+  command->add_flag_callback("--no-shuffle", [&options] { options.shuffle = false; }, "Keep the order of the input");
+  command
+      ->add_option_function<std::string>(
+          "--chunk-bytes", [&options](const std::string& text) { options.chunk_bytes = parse_size(text, "--chunk-bytes"); },
+          "Rows are read in chunks of this size (default: 256K, less in little memory; more for slow disks)")
+      ->type_name("SIZE");
+  command
+      ->add_option_function<std::string>(
+          "--codec",
+          [&options](const std::string& name) {
+            if (name != "auto") codec_of(name);
+            options.codec = name;
+          },
+          "auto, none, lz4, zstd or zlib; auto measures the disk and decides (default: auto)")
+      ->type_name("NAME");
+  command->add_flag("--normalize", options.normalize, "Scale every row to unit length");
+  command
+      ->add_option_function<std::string>(
+          "--index-base",
+          [&options](const std::string& text) {
+            if (text != "auto" && text != "0" && text != "1")
+              fail(ErrorKind::usage, "--index-base '{}' is not auto, 0 or 1", text);
+            options.index_base = text == "auto" ? -1 : text == "1" ? 1 : 0;
+          },
+          "The first feature's number: 0, 1 or auto (0 if index 0 occurs; default: auto)")
+      ->type_name("BASE");
+  add_examples(*command,
+               "  linblock pack train.svm -o train.store\n"
+               "  linblock pack day-*.svm.gz -o days.store --memory 64M\n"
+               "  zcat big.gz | linblock pack - -o big.store --normalize\n"
+               "  linblock pack messy.svm -o messy.store --max-bad-rows 100 --rejects bad.svm");
+  command->callback([request, &session] { run_pack(*request, session, false); });
+}
+
+}  // namespace linblock::cli

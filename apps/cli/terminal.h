@@ -1,0 +1,55 @@
+// What a person sees: sentences and progress on stderr. Data and --json go to stdout.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace linblock::cli {
+
+class Terminal {
+ public:
+  Terminal();
+
+  void set_quiet(bool quiet) { quiet_ = quiet; }
+  bool quiet() const { return quiet_; }
+  // A sentence on stderr, unless -q.
+  void say(std::string_view sentence) const;
+  // An error always appears.
+  void complain(std::string_view sentence) const;
+  bool is_terminal() const { return is_terminal_; }
+  bool colours() const { return colours_; }
+
+ private:
+  bool quiet_ = false;
+  bool is_terminal_ = false;
+  bool colours_ = false;
+};
+
+// A bar with rate and time left on a terminal, a plain line every few seconds elsewhere. Nothing for quick work.
+class ProgressBar {
+ public:
+  ProgressBar(const Terminal& terminal, std::string doing);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // total 0: not known. `detail` follows the rate, such as "1,200,000 rows".
+  void update(uint64_t done, uint64_t total, const std::string& detail);
+  void finish();
+  double seconds() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const Terminal& terminal_;
+  std::string doing_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_ = begin_;
+  bool shown_ = false;
+};
+
+// "1,234,567": for people.
+std::string grouped(uint64_t number);
+
+}  // namespace linblock::cli

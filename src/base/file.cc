@@ -1,0 +1,307 @@
+#include "base/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace linblock {
+
+namespace {
+
+// A test's hook. Function-local, so that it exists before any static that might do I/O.
+FileHook& hook() {
+  static FileHook installed;
+  return installed;
+}
+
+using Call = FileCall::Kind;
+
+// Sets errno and returns false when a test wants the call to fail; may lower `bytes`.
+bool permitted(Call kind, const std::string& path, uint64_t offset = 0, size_t* bytes = nullptr,
+               const std::string& target = {}) {
+  if (!hook()) return true;
+  const FileVerdict verdict = hook()(
+      {.kind = kind, .path = path, .target = target, .offset = offset, .bytes = bytes == nullptr ? 0 : *bytes});
+  if (verdict.error != 0) {
+    errno = verdict.error;
+    return false;
+  }
+  if (bytes != nullptr && verdict.shortened_to)
+    *bytes = std::min<size_t>(*bytes, std::max<uint64_t>(1, *verdict.shortened_to));
+  return true;
+}
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+[[noreturn]] void fail_io(std::string_view doing, const std::string& path) {
+  const int error = errno;
+  if (error == ENOSPC || error == EDQUOT)
+    fail(ErrorKind::io, "cannot {} '{}': the disk is full ({}); free some space or choose another disk", doing, path,
+         reason(error));
+  if (error == EACCES || error == EPERM || error == EROFS)
+    fail(ErrorKind::io, "cannot {} '{}': {}; check the permissions of the file and of its folder", doing, path,
+         reason(error));
+  fail(ErrorKind::io, "cannot {} '{}': {}", doing, path, reason(error));
+}
+
+}  // namespace
+
+void set_file_hook(FileHook installed) { hook() = std::move(installed); }
+
+File File::open_read(const std::string& path) {
+  const int descriptor = permitted(Call::open, path) ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
+  if (descriptor < 0) {
+    if (errno == ENOENT) fail(ErrorKind::input, "'{}' does not exist: check the spelling of the path", path);
+    fail_io("open", path);
+  }
+  return {descriptor, path};
+}
+
+File File::create(const std::string& path) {
+  const int descriptor =
+      permitted(Call::create, path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+  if (descriptor < 0) {
+    if (errno == ENOENT)
+      fail(ErrorKind::io, "cannot create '{}': the folder '{}' does not exist", path, parent_directory(path));
+    fail_io("create", path);
+  }
+  return {descriptor, path};
+}
+
+File File::standard_input() { return {::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), "standard input"}; }
+
+File File::standard_output() { return {::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), "standard output"}; }
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+File::File(File&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+size_t File::read_at(std::span<unsigned char> into, uint64_t offset) const {
+  size_t done = 0;
+  while (done < into.size()) {
+    size_t wanted = into.size() - done;
+    const ssize_t got =
+        permitted(Call::read, path_, offset + done, &wanted)
+            ? ::pread(descriptor_, into.data() + done, wanted, static_cast<off_t>(offset + done))
+            : -1;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_io("read", path_);
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+void File::read_exactly_at(std::span<unsigned char> into, uint64_t offset) const {
+  const size_t got = read_at(into, offset);
+  if (got != into.size())
+    fail(ErrorKind::damaged, "'{}' is cut short: {} bytes were expected at offset {}, {} are there", path_, into.size(),
+         offset, got);
+}
+
+size_t File::read_next(std::span<unsigned char> into) const {
+  size_t done = 0;
+  while (done < into.size()) {
+    size_t wanted = into.size() - done;
+    const ssize_t got =
+        permitted(Call::read, path_, 0, &wanted) ? ::read(descriptor_, into.data() + done, wanted) : -1;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_io("read", path_);
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+void File::write_at(std::span<const unsigned char> bytes, uint64_t offset) const {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    size_t wanted = bytes.size() - done;
+    const ssize_t put =
+        permitted(Call::write, path_, offset + done, &wanted)
+            ? ::pwrite(descriptor_, bytes.data() + done, wanted, static_cast<off_t>(offset + done))
+            : -1;
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_io("write", path_);
+    done += static_cast<size_t>(put);
+  }
+}
+
+void File::write_next(std::span<const unsigned char> bytes) const {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    size_t wanted = bytes.size() - done;
+    const ssize_t put =
+        permitted(Call::write, path_, 0, &wanted) ? ::write(descriptor_, bytes.data() + done, wanted) : -1;
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_io("write", path_);
+    done += static_cast<size_t>(put);
+  }
+}
+
+void File::start_writeback(uint64_t offset, uint64_t bytes) const {
+  // Only a hint: on a file system without it the sync at the end does all the work.
+  ::sync_file_range(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes), SYNC_FILE_RANGE_WRITE);
+}
+
+void File::drop_from_cache() const { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED); }
+
+void File::advise_sequential() const { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL); }
+
+void File::sync() const {
+  if (!permitted(Call::sync, path_) || ::fsync(descriptor_) != 0) fail_io("write to disk", path_);
+}
+
+void File::close() {
+  const bool allowed = permitted(Call::close, path_);
+  const int error = errno;
+  const int result = ::close(std::exchange(descriptor_, -1));
+  if (!allowed) errno = error;
+  if (!allowed || result != 0) fail_io("close", path_);
+}
+
+uint64_t File::size() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) fail_io("inspect", path_);
+  return static_cast<uint64_t>(status.st_size);
+}
+
+bool File::is_regular() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) fail_io("inspect", path_);
+  return S_ISREG(status.st_mode);
+}
+
+FileLock FileLock::acquire(const std::string& path, std::string_view purpose) {
+  const int descriptor =
+      permitted(Call::lock, path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
+  if (descriptor < 0) fail_io("create the lock", path);
+  FileLock lock(descriptor);
+  std::array<char, 256> text{};
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    const ssize_t length = ::pread(descriptor, text.data(), text.size() - 1, 0);
+    const std::string holder(text.data(), length > 0 ? static_cast<size_t>(length) : 0);
+    fail(ErrorKind::io, "'{}' is in use by {}: wait until it has finished, or stop it", parent_directory(path),
+         holder.empty() ? "another linblock process" : holder);
+  }
+  const std::string holder = fmt::format("process {} ({})", ::getpid(), purpose);
+  if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, holder.data(), holder.size(), 0) < 0)
+    fail_io("write the lock", path);
+  return lock;
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+PathKind path_kind(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return PathKind::absent;
+    fail_io("inspect", path);
+  }
+  if (S_ISREG(status.st_mode)) return PathKind::file;
+  if (S_ISDIR(status.st_mode)) return PathKind::directory;
+  return PathKind::other;
+}
+
+void make_directory(const std::string& path) {
+  if (!permitted(Call::make_directory, path) || ::mkdir(path.c_str(), 0777) != 0) {
+    if (errno == ENOENT)
+      fail(ErrorKind::io, "cannot create '{}': the folder '{}' does not exist", path, parent_directory(path));
+    fail_io("create the folder", path);
+  }
+}
+
+void remove_file(const std::string& path) {
+  if (!permitted(Call::remove, path) || (::unlink(path.c_str()) != 0 && errno != ENOENT)) fail_io("remove", path);
+}
+
+void remove_flat_directory(const std::string& path) {
+  for (const std::string& name : list_directory(path)) remove_file(path + "/" + name);
+  if (!permitted(Call::remove, path) || (::rmdir(path.c_str()) != 0 && errno != ENOENT)) fail_io("remove", path);
+}
+
+std::vector<std::string> list_directory(const std::string& path) {
+  DIR* directory = permitted(Call::list, path) ? ::opendir(path.c_str()) : nullptr;
+  if (directory == nullptr) fail_io("list", path);
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  ::closedir(directory);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void rename_path(const std::string& from, const std::string& to) {
+  if (!permitted(Call::rename, from, 0, nullptr, to) || ::rename(from.c_str(), to.c_str()) != 0)
+    fail_io("give its final name to", from);
+}
+
+void sync_directory(const std::string& path) {
+  const int descriptor =
+      permitted(Call::sync_directory, path) ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  if (descriptor < 0) fail_io("write to disk", path);
+  const int result = ::fsync(descriptor);
+  ::close(descriptor);
+  if (result != 0) fail_io("write to disk", path);
+}
+
+uint64_t free_disk_bytes(const std::string& path) {
+  struct statvfs status {};
+  if (::statvfs(path.c_str(), &status) != 0) fail_io("find the free space of", path);
+  return static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
+}
+
+std::string parent_directory(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return "/";
+  const size_t slash = path.find_last_of('/', end);
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::vector<unsigned char> read_whole_file(const std::string& path, uint64_t limit) {
+  const File file = File::open_read(path);
+  std::vector<unsigned char> bytes(checked_size(file.size(), limit, "the size of '" + path + "'"));
+  file.read_exactly_at(bytes, 0);
+  return bytes;
+}
+
+void replace_file(const std::string& path, std::span<const unsigned char> bytes) {
+  const std::string temporary = path + ".new";
+  File file = File::create(temporary);
+  file.write_at(bytes, 0);
+  file.sync();
+  file.close();
+  rename_path(temporary, path);
+  sync_directory(parent_directory(path));
+}
+
+}  // namespace linblock

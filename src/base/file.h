@@ -1,0 +1,105 @@
+// All file input and output of linblock. Every call passes a hook, so that tests can make the N-th one fail,
+// shorten reads, and find out which writes a power cut would lose.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace linblock {
+
+// Closes its descriptor; offsets are explicit, so one File serves several threads.
+class File {
+ public:
+  static File open_read(const std::string& path);
+  // Truncates what is there.
+  static File create(const std::string& path);
+  static File standard_input();
+  static File standard_output();
+
+  File() = default;
+  ~File();
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+
+  // Reads up to `into.size()` bytes; fewer only at the end of the file.
+  size_t read_at(std::span<unsigned char> into, uint64_t offset) const;
+  // Reads exactly `into.size()` bytes or throws ErrorKind::damaged: the file is shorter than what points into it.
+  void read_exactly_at(std::span<unsigned char> into, uint64_t offset) const;
+  // The next bytes of a stream (pipes too); fewer than asked only at its end.
+  size_t read_next(std::span<unsigned char> into) const;
+  void write_at(std::span<const unsigned char> bytes, uint64_t offset) const;
+  void write_next(std::span<const unsigned char> bytes) const;
+  // Asks the kernel to begin writing these bytes out, so that the final sync has little left to do.
+  void start_writeback(uint64_t offset, uint64_t bytes) const;
+  void drop_from_cache() const;
+  void advise_sequential() const;
+  void sync() const;
+  // Errors of close() are errors of the write: call it rather than leave it to the destructor.
+  void close();
+
+  uint64_t size() const;
+  bool is_regular() const;
+  bool is_open() const { return descriptor_ >= 0; }
+  const std::string& path() const { return path_; }
+
+ private:
+  File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+
+  int descriptor_ = -1;
+  std::string path_;
+};
+
+// Held until destroyed or until the process dies, however it dies.
+class FileLock {
+ public:
+  // Throws ErrorKind::io that names the holder when another process has it.
+  static FileLock acquire(const std::string& path, std::string_view purpose);
+  ~FileLock();
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
+
+ private:
+  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+enum class PathKind { absent, file, directory, other };
+PathKind path_kind(const std::string& path);
+void make_directory(const std::string& path);
+void remove_file(const std::string& path);
+// A directory of plain files (a store or a checkpoint), and nothing else below it.
+void remove_flat_directory(const std::string& path);
+std::vector<std::string> list_directory(const std::string& path);
+void rename_path(const std::string& from, const std::string& to);
+void sync_directory(const std::string& path);
+uint64_t free_disk_bytes(const std::string& path);
+std::string parent_directory(const std::string& path);
+// `limit` guards against a path that points at something huge.
+std::vector<unsigned char> read_whole_file(const std::string& path, uint64_t limit);
+// Write a temporary, sync it, rename it over `path`, sync the directory: readers see the old bytes or the new.
+void replace_file(const std::string& path, std::span<const unsigned char> bytes);
+
+// What a test hook is told before each call. `bytes` is the length asked for.
+struct FileCall {
+  enum class Kind { open, create, read, write, sync, close, rename, remove, make_directory, sync_directory, lock, list };
+  Kind kind;
+  std::string path;
+  std::string target = {};  // rename: the new name
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+struct FileVerdict {
+  int error = 0;                          // an errno makes the call fail with it
+  std::optional<uint64_t> shortened_to = {};  // a read or write moves at most this many bytes (at least 1)
+};
+using FileHook = std::function<FileVerdict(const FileCall&)>;
+// For tests; not to be changed while other threads do I/O. An empty hook removes it.
+void set_file_hook(FileHook hook);
+
+}  // namespace linblock

@@ -1,0 +1,50 @@
+// Blocks of rows in a given order, read, checked and decoded ahead on other threads, in bounded memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "store/row_block.h"
+#include "store/store.h"
+
+namespace linblock {
+
+// Chunks in the order of reading; block b is chunks[ends[b - 1]] up to chunks[ends[b]].
+struct BlockOrder {
+  std::vector<uint32_t> chunks;
+  std::vector<uint32_t> ends;
+
+  // Every chunk of the store once, as it lies, `chunks_per_block` to a block.
+  static BlockOrder all(const Store& store, size_t chunks_per_block = 1);
+};
+
+struct BlockStreamOptions {
+  uint64_t memory_bytes = uint64_t{64} << 20;  // for the block in use and those read ahead
+  size_t threads = 1;                          // that read ahead
+  bool decode = true;                          // false: rows stay encoded until they are looked at
+};
+
+class BlockStream {
+ public:
+  // The store must outlive the stream. A block that cannot fit the memory is ErrorKind::memory, at once.
+  BlockStream(const Store& store, BlockOrder order, const BlockStreamOptions& options);
+  ~BlockStream();
+  BlockStream(const BlockStream&) = delete;
+  BlockStream& operator=(const BlockStream&) = delete;
+
+  // The next block, valid until the next call; null after the last. What failed on another thread is thrown here,
+  // when its block's turn has come.
+  const RowBlock* next();
+
+  uint64_t bytes_read() const;
+  // How long next() had to wait: reading was slower than working.
+  double wait_seconds() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace linblock

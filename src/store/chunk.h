@@ -1,0 +1,121 @@
+// A chunk: some rows as checked, self-contained bytes. ChunkBuilder writes one, Chunk reads one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "store/format.h"
+#include "store/row.h"
+
+namespace linblock {
+
+// A row as it will stand in a chunk: its feature numbers already in the index code.
+struct EncodedRow {
+  int32_t label = 0;
+  float weight = 1;
+  uint32_t count = 0;  // nonzeros
+  bool wide = false;   // written with width set 0 instead of the chunk's
+  bool equal = false;  // all values are the same, and `values` holds just that one (none for an empty row)
+  std::span<const unsigned char> indices = {};
+  std::span<const float> values = {};
+};
+
+class ChunkBuilder {
+ public:
+  // Where chunks are cut: by the size of their rows, which no codec changes. A single row always has room.
+  bool has_room_for(const EncodedRow& row, uint64_t chunk_bytes) const;
+  bool empty() const { return ids_.empty(); }
+  size_t rows() const { return ids_.size(); }
+  uint64_t nonzeros() const { return nonzeros_; }
+  uint64_t first_id() const { return ids_.front(); }
+
+  // Ids increase.
+  void add(uint64_t id, const EncodedRow& row);
+  // The chunk's bytes, before any codec; the builder is empty afterwards and keeps its memory.
+  void finish(unsigned width_set, Buffer& out);
+
+ private:
+  // How values are kept while rows arrive; only ever moves to the right.
+  enum class Mode { ones, per_row, each };
+
+  uint64_t bytes_with(const EncodedRow& row) const;
+  static Mode mode_of(const EncodedRow& row);
+  static uint64_t bytes_with(Mode mode, uint64_t rows, uint64_t nonzeros, uint64_t index_bytes);
+  void widen(Mode mode);
+  void clear();
+
+  Mode mode_ = Mode::ones;
+  bool weighted_ = false;
+  uint64_t nonzeros_ = 0;
+  std::vector<uint64_t> ids_;
+  std::vector<int32_t> labels_;
+  std::vector<float> weights_;
+  std::vector<uint32_t> counts_;
+  std::vector<uint32_t> lengths_;  // bytes in the index code x 2, + 1 for a wide row
+  std::vector<unsigned char> indices_;
+  std::vector<float> values_;
+};
+
+// A chunk in memory. Rows are decoded when asked for, or all at once by decode(): the reader cannot tell.
+class Chunk {
+ public:
+  // The raw bytes go here, then parse() checks them: afterwards every row can be read without another check, except
+  // that row() and decode() still refuse feature numbers of `features` or more.
+  Buffer& raw() { return raw_; }
+  void parse(uint64_t features, const std::string& where);
+  void decode();
+  bool decoded() const { return decoded_; }
+
+  size_t rows() const { return rows_; }
+  uint64_t nonzeros() const { return nonzeros_; }
+  uint64_t id(size_t row) const { return ids_[row]; }
+  Row row(size_t row, RowBuffer& buffer) const;
+  // As it stands here, to be put into another chunk of the same store.
+  EncodedRow encoded(size_t row, RowBuffer& buffer) const;
+  unsigned width_set() const { return width_set_; }
+  size_t memory_bytes() const;
+  // What a chunk with this directory entry takes in memory, at most.
+  static uint64_t memory_limit(uint64_t raw_bytes, uint64_t rows, uint64_t nonzeros, bool decoded);
+
+ private:
+  struct SectionPlace {
+    bool present = false;
+    uint16_t encoding = 0;
+    std::span<const unsigned char> bytes = {};
+  };
+
+  [[noreturn]] void refuse(const char* why) const;
+  void parse_ids(const SectionPlace& section, uint64_t first);
+  void parse_labels(const SectionPlace& section);
+  void parse_weights(const SectionPlace& section);
+  void parse_values(const SectionPlace& section);
+  void parse_numbers(const SectionPlace& section, std::vector<uint32_t>& out) const;
+  void place_rows();
+  void decode_row(size_t row, uint32_t* index) const;
+  void fill_values(size_t row, float* out) const;
+
+  Buffer raw_;
+  std::string where_;
+  uint64_t features_ = 0;
+  size_t rows_ = 0;
+  uint64_t nonzeros_ = 0;
+  unsigned width_set_ = 0;
+  bool decoded_ = false;
+  std::vector<uint64_t> ids_;
+  std::vector<int32_t> labels_;
+  std::vector<float> weights_;         // empty: all 1
+  std::vector<uint32_t> value_begin_;  // rows + 1
+  std::vector<uint32_t> index_begin_;  // rows + 1, in bytes
+  std::vector<uint32_t> lengths_;      // as in ChunkBuilder
+  std::span<const unsigned char> indices_;
+  format::Values values_kind_ = format::Values::ones;
+  std::span<const float> values_;               // per row, each, or the dictionary
+  std::span<const unsigned char> value_codes_;  // dictionary only
+  std::vector<uint32_t> index_;                 // decoded only
+  std::vector<float> value_;                    // decoded only, unless values stand in raw_ as they are
+};
+
+}  // namespace linblock

@@ -1,0 +1,63 @@
+// The constants of docs/format.md, version 1, and nothing else.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace linblock::format {
+
+inline constexpr uint32_t kVersion = 1;
+inline constexpr std::string_view kManifestMagic = "linblock-store";
+inline constexpr std::string_view kSegmentMagic = "LBSEGMNT";
+inline constexpr std::string_view kFeatureMagic = "LBFEATUR";
+
+inline constexpr const char* kManifestName = "MANIFEST";
+inline constexpr const char* kFeaturesName = "FEATURES";
+inline constexpr const char* kLockName = "LOCK";
+
+// Segments begin with a header page; chunks begin at multiples of a page.
+inline constexpr uint64_t kPageBytes = 4096;
+inline constexpr size_t kDirectoryEntryBytes = 40;
+
+inline constexpr uint32_t kLargestIndex = UINT32_MAX - 1;
+inline constexpr uint64_t kLargestChunkBytes = uint64_t{1} << 30;
+inline constexpr uint64_t kSmallestChunkBytes = 4096;
+inline constexpr uint64_t kMostChunkRows = uint64_t{1} << 20;
+inline constexpr size_t kMostLabels = 65536;
+inline constexpr uint32_t kMostBuckets = 4096;
+inline constexpr uint64_t kMostManifestBytes = uint64_t{1} << 26;
+
+enum class Codec : uint32_t { none = 0, lz4 = 1, zstd = 2, zlib = 3 };
+
+// A chunk is a header, a table of sections, and the sections, each at a multiple of kSectionAlignment.
+inline constexpr size_t kChunkHeaderBytes = 24;
+inline constexpr size_t kSectionEntryBytes = 8;
+inline constexpr size_t kSectionAlignment = 16;
+
+enum class Section : uint16_t { ids = 1, labels = 2, weights = 3, counts = 4, lengths = 5, indices = 6, values = 7 };
+inline constexpr size_t kSectionKinds = 8;
+
+enum class Ids : uint16_t { consecutive = 0, gaps = 1 };
+enum class Labels : uint16_t { constant = 0, bits = 1, bytes = 2, words = 3 };
+enum class Weights : uint16_t { each = 0 };
+enum class Numbers : uint16_t { constant = 0, bytes = 1, halves = 2, words = 3 };
+enum class Values : uint16_t { ones = 0, per_row = 1, dictionary = 2, each = 3 };
+
+// Widths, in nibbles, of the four codes of the index code. Set 0 can hold any gap; a row that does not fit the
+// chunk's set is written with set 0.
+using WidthSet = std::array<uint8_t, 4>;
+inline constexpr std::array<WidthSet, 9> kWidthSets = {{
+    {2, 4, 6, 8},
+    {0, 1, 2, 4},
+    {0, 2, 4, 6},
+    {1, 2, 3, 5},
+    {1, 2, 4, 6},
+    {1, 3, 4, 6},
+    {2, 3, 4, 6},
+    {3, 4, 5, 6},
+    {1, 2, 3, 4},
+}};
+
+}  // namespace linblock::format

@@ -1,0 +1,31 @@
+// Synthetic svmlight text: the same bytes for the same options, whatever the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace linblock {
+
+enum class DataKind {
+  documents,  // sparse rows of unit length, features as frequent as words (Zipf)
+  dense,      // every feature in every row
+  clusters,   // dense rows around a few centres a class
+};
+
+struct GenerateOptions {
+  DataKind kind = DataKind::documents;
+  uint64_t rows = 10000;
+  uint32_t features = 100000;
+  uint32_t nonzeros = 100;  // a row, about; documents only
+  uint32_t classes = 2;     // 2: labels -1 and 1; more: 1 to classes
+  double noise = 0.05;      // share of rows that get a random label
+  bool sorted = false;      // by label, as collected data often is
+  uint64_t seed = 1;
+  size_t threads = 1;
+};
+
+// Calls `sink` with the text in order; throws ErrorKind::usage for options that make no sense.
+void generate(const GenerateOptions& options, const std::function<void(std::string_view)>& sink);
+
+}  // namespace linblock

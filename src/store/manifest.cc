@@ -1,0 +1,179 @@
+#include "store/manifest.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/checksum.h"
+#include "base/file.h"
+#include "base/random.h"
+
+namespace linblock {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string hex(uint64_t value) { return fmt::format("{:016x}", value); }
+
+// Only what hex() writes: a flipped bit must not pass as another spelling of the same number.
+uint64_t from_hex(const std::string& text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size() || hex(value) != text)
+    fail(ErrorKind::damaged, "'{}' is not a number in 16 hexadecimal digits", text);
+  return value;
+}
+
+std::span<const unsigned char> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
+}
+
+Json to_json(const StoreInfo& info) {
+  Json labels = Json::array();
+  for (const auto& [label, rows] : info.labels) labels.push_back({label, rows});
+  Json segments = Json::array();
+  for (const SegmentInfo& segment : info.segments)
+    segments.push_back({{"number", segment.number},
+                        {"bytes", segment.bytes},
+                        {"chunks", segment.chunks},
+                        {"rows", segment.rows},
+                        {"nonzeros", segment.nonzeros},
+                        {"first_row", segment.first_row},
+                        {"directory_checksum", hex(segment.directory_checksum)}});
+  return {{"axis", "rows"},
+          {"seal", hex(info.seal)},
+          {"seed", info.seed},
+          {"buckets", info.buckets},
+          {"chunk_bytes", info.chunk_bytes},
+          {"width_set", info.width_set},
+          {"codec", codec_name(info.codec)},
+          {"codec_reason", info.codec_reason},
+          {"index_base", info.index_base},
+          {"index_base_given", info.index_base_given},
+          {"normalized", info.normalized},
+          {"weighted", info.weighted},
+          {"has_features", info.has_features},
+          {"largest_index", info.largest_index},
+          {"rows", info.rows},
+          {"nonzeros", info.nonzeros},
+          {"next_row_id", info.next_row_id},
+          {"frequent_features", info.frequent_features},
+          {"features_checksum", hex(info.features_checksum)},
+          {"labels", labels},
+          {"segments", segments}};
+}
+
+StoreInfo from_json(const Json& json) {
+  if (json.at("axis").get<std::string>() != "rows") fail(ErrorKind::damaged, "its axis is not known");
+  StoreInfo info;
+  info.seal = from_hex(json.at("seal"));
+  info.seed = json.at("seed");
+  info.buckets = json.at("buckets");
+  info.chunk_bytes = json.at("chunk_bytes");
+  info.width_set = json.at("width_set");
+  info.codec = codec_of(json.at("codec").get<std::string>());
+  info.codec_reason = json.at("codec_reason");
+  info.index_base = json.at("index_base");
+  info.index_base_given = json.at("index_base_given");
+  info.normalized = json.at("normalized");
+  info.weighted = json.at("weighted");
+  info.has_features = json.at("has_features");
+  info.largest_index = json.at("largest_index");
+  info.rows = json.at("rows");
+  info.nonzeros = json.at("nonzeros");
+  info.next_row_id = json.at("next_row_id");
+  info.frequent_features = json.at("frequent_features");
+  info.features_checksum = from_hex(json.at("features_checksum"));
+  for (const Json& entry : json.at("labels")) info.labels[entry.at(0).get<int32_t>()] = entry.at(1).get<uint64_t>();
+  for (const Json& entry : json.at("segments"))
+    info.segments.push_back({.number = entry.at("number"),
+                             .bytes = entry.at("bytes"),
+                             .chunks = entry.at("chunks"),
+                             .rows = entry.at("rows"),
+                             .nonzeros = entry.at("nonzeros"),
+                             .first_row = entry.at("first_row"),
+                             .directory_checksum = from_hex(entry.at("directory_checksum"))});
+  checked_size(info.buckets, format::kMostBuckets, "the number of buckets");
+  checked_size(info.width_set, format::kWidthSets.size() - 1, "the index code's width set");
+  if (info.buckets == 0) fail(ErrorKind::damaged, "it has no buckets");
+  return info;
+}
+
+}  // namespace
+
+std::string segment_path(const std::string& store, uint64_t number) {
+  return fmt::format("{}/segment-{:06}.rows", store, number);
+}
+std::string directory_path(const std::string& store, uint64_t number) {
+  return fmt::format("{}/segment-{:06}.directory", store, number);
+}
+std::string manifest_path(const std::string& store) { return store + "/" + format::kManifestName; }
+std::string features_path(const std::string& store) { return store + "/" + format::kFeaturesName; }
+
+// The first line, "linblock-store VERSION CHECKSUM BYTES", covers the JSON behind it.
+void write_manifest(const std::string& store, StoreInfo& info) {
+  const std::string body = to_json(info).dump(1) + "\n";
+  info.id = checksum(bytes_of(body));
+  const std::string text =
+      fmt::format("{} {} {} {}\n{}", format::kManifestMagic, format::kVersion, hex(info.id), body.size(), body);
+  replace_file(manifest_path(store), bytes_of(text));
+}
+
+StoreInfo read_manifest(const std::string& store) {
+  const std::string path = manifest_path(store);
+  if (path_kind(store) == PathKind::absent)
+    fail(ErrorKind::input, "'{}' does not exist: make a store with 'linblock pack INPUT -o {}'", store, store);
+  if (path_kind(store) == PathKind::directory && path_kind(path) == PathKind::absent)
+    fail(ErrorKind::input, "'{}' is a folder but not a linblock store: it has no {}", store, format::kManifestName);
+  if (path_kind(store) != PathKind::directory)
+    fail(ErrorKind::input, "'{}' is not a store: make one from it with 'linblock pack {} -o {}.linblock'", store, store,
+         store);
+  const std::vector<unsigned char> bytes = read_whole_file(path, format::kMostManifestBytes);
+  const std::string text(bytes.begin(), bytes.end());
+  const size_t end = text.find('\n');
+  const std::string head = text.substr(0, std::min(end, size_t{200}));
+  const std::string body = end == std::string::npos ? "" : text.substr(end + 1);
+  const std::string magic(format::kManifestMagic);
+  if (!head.starts_with(magic + " ")) fail(ErrorKind::damaged, "'{}' is damaged: it does not begin as a manifest", path);
+  if (!head.starts_with(fmt::format("{} {} ", magic, format::kVersion)))
+    fail(ErrorKind::damaged, "'{}' is damaged, or of a newer format than version {}", path, format::kVersion);
+  const uint64_t id = checksum(bytes_of(body));
+  if (head != fmt::format("{} {} {} {}", magic, format::kVersion, hex(id), body.size()))
+    fail(ErrorKind::damaged, "'{}' is damaged: its checksum does not match", path);
+  try {
+    StoreInfo info = from_json(Json::parse(body));
+    info.id = id;
+    return info;
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::damaged, "'{}' cannot be understood: {}", path, error.what());
+  } catch (const Error& error) {
+    fail(ErrorKind::damaged, "'{}' cannot be understood: {}", path, error.what());
+  }
+}
+
+std::vector<unsigned char> encode_frequent(const std::vector<uint32_t>& frequent) {
+  std::vector<unsigned char> bytes(16 + 4 * frequent.size());
+  std::copy(format::kFeatureMagic.begin(), format::kFeatureMagic.end(), bytes.begin());
+  store(bytes.data() + 8, format::kVersion);
+  store(bytes.data() + 12, static_cast<uint32_t>(frequent.size()));
+  if (!frequent.empty()) std::memcpy(bytes.data() + 16, frequent.data(), 4 * frequent.size());
+  return bytes;
+}
+
+std::vector<unsigned char> segment_header(uint64_t seal, uint64_t number) {
+  std::vector<unsigned char> page(format::kPageBytes, 0);
+  std::copy(format::kSegmentMagic.begin(), format::kSegmentMagic.end(), page.begin());
+  store(page.data() + 8, format::kVersion);
+  store(page.data() + 16, seal);
+  store(page.data() + 24, number);
+  store(page.data() + page.size() - 8, checksum({page.data(), page.size() - 8}));
+  return page;
+}
+
+uint32_t bucket_of(uint64_t seed, uint64_t row_id, uint32_t buckets) {
+  return static_cast<uint32_t>(scale_to(mix64(seed, row_id), buckets));
+}
+
+uint64_t chunk_seed(uint64_t seal, uint64_t segment, uint64_t chunk) { return mix64(mix64(seal, segment), chunk); }
+
+}  // namespace linblock

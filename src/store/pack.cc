@@ -1,0 +1,435 @@
+#include "store/pack.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/threads.h"
+#include "store/codec.h"
+#include "store/index_code.h"
+#include "store/store_writer.h"
+#include "store/svmlight.h"
+#include "store/text_source.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr size_t kPieceBytes = size_t{128} << 10;
+constexpr uint64_t kMostSample = uint64_t{4} << 20;
+constexpr uint64_t kUsualChunk = uint64_t{256} << 10;
+constexpr uint32_t kUsualBuckets = 64;
+
+// How --memory is shared out. A row passes through text, parsed and encoded form and a chunk, so the longest line is
+// a small part; buckets hold a chunk each and are the largest part.
+struct PackPlan {
+  explicit PackPlan(const PackOptions& options) {
+    if (options.memory_bytes < kLeastPackMemory)
+      fail(ErrorKind::memory, "--memory {} is too little to pack in: give at least {}", human_bytes(options.memory_bytes),
+           human_bytes(kLeastPackMemory));
+    longest_line = options.memory_bytes / 16;
+    sample_bytes = std::min(kMostSample, options.memory_bytes / 16);
+    map_bytes = options.memory_bytes / 16;
+    bucket_bytes = options.memory_bytes / 4;
+    chunk_bytes = options.chunk_bytes.value_or(
+        std::clamp<uint64_t>(bucket_bytes / kUsualBuckets / 4096 * 4096, format::kSmallestChunkBytes, kUsualChunk));
+    if (chunk_bytes < format::kSmallestChunkBytes || chunk_bytes > bucket_bytes)
+      fail(ErrorKind::usage, "--chunk-bytes {} must be between 4K and a quarter of the memory ({})",
+           human_bytes(chunk_bytes), human_bytes(bucket_bytes));
+    buckets = static_cast<uint32_t>(std::clamp<uint64_t>(bucket_bytes / chunk_bytes, 1, kUsualBuckets));
+    pieces = options.threads * 2 + 1;
+  }
+
+  uint64_t longest_line;
+  uint64_t sample_bytes;
+  uint64_t map_bytes;
+  uint64_t bucket_bytes;
+  uint64_t chunk_bytes;
+  uint32_t buckets;
+  size_t pieces;
+};
+
+// One number a row, beside the text.
+class WeightReader {
+ public:
+  explicit WeightReader(const std::string& path) : path_(path), source_({path}, kPieceBytes, kPieceBytes) {}
+
+  float next() {
+    std::string_view line;
+    if (!next_line(line))
+      fail(ErrorKind::input, "'{}' has {} weights, and the data has more rows: one number a row is expected", path_, line_);
+    double weight = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), weight);
+    if (error != std::errc() || end != line.data() + line.size())
+      fail(ErrorKind::input, "{}:{}:1: the weight '{}' is not a number", path_, line_, line.substr(0, 40));
+    if (!(weight >= 0) || weight > std::numeric_limits<float>::max())
+      fail(ErrorKind::input, "{}:{}:1: the weight '{}' is not a number from 0 to 3.4e38", path_, line_, line);
+    return static_cast<float>(weight);
+  }
+
+  void expect_end(uint64_t rows) {
+    std::string_view line;
+    if (next_line(line))
+      fail(ErrorKind::input, "'{}' has more weights than the {} rows of the data: one number a row is expected", path_, rows);
+  }
+
+ private:
+  bool next_line(std::string_view& line) {
+    while (true) {
+      if (at_ == piece_.size) {
+        if (!source_.next(piece_)) return false;
+        if (piece_.too_long) fail(ErrorKind::input, "'{}' has a line that is no weight: one number a row is expected", path_);
+        at_ = 0;
+      }
+      const std::string_view rest(reinterpret_cast<const char*>(piece_.text.data()) + at_, piece_.size - at_);
+      const size_t end = rest.find('\n');
+      line = rest.substr(0, end);
+      at_ += end + 1;
+      ++line_;
+      while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+      while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+      if (!line.empty()) return true;
+    }
+  }
+
+  std::string path_;
+  TextSource source_;
+  TextPiece piece_;
+  size_t at_ = 0;
+  uint64_t line_ = 0;
+};
+
+void scale_to_unit_length(ParsedRows& rows) {
+  for (size_t row = 0; row < rows.size(); ++row) {
+    double sum = 0;
+    for (const float value : rows.value(row)) sum += static_cast<double>(value) * value;
+    if (sum == 0) continue;
+    const double scale = 1 / std::sqrt(sum);
+    for (float& value : rows.value(row)) value = static_cast<float>(value * scale);
+  }
+}
+
+class Packer {
+ public:
+  Packer(const std::vector<std::string>& inputs, StoreWriter& writer, const PackOptions& options,
+         const PackContext& context)
+      : options_(options),
+        context_(context),
+        plan_(options),
+        source_(inputs, kPieceBytes, plan_.longest_line),
+        writer_(writer) {
+    if (!options.weights.empty()) weights_.emplace(options.weights);
+    if (!options.rejects.empty()) rejects_ = File::create(options.rejects);
+    parsing_.most_bad = options.max_bad_rows;
+    parsing_.index_zero = options.index_base != 1;
+    if (writer.appending() && writer.info().has_features && writer.info().index_base == 1) parsing_.index_zero = false;
+  }
+
+  PackReport run() {
+    if (!writer_.appending()) begin_store();
+    normalize_ = writer_.info().normalized;
+    if (weights_) writer_.set_weighted();
+    for (size_t i = 0; i < plan_.pieces; ++i) idle_.push_back(std::make_unique<Piece>());
+    const auto give_up = [this] {
+      const std::lock_guard lock(mutex_);
+      failed_ = true;
+      changed_.notify_all();
+      writer_.abandon();
+    };
+    run_on_threads(options_.threads, [this](size_t) { work(); }, give_up);
+    if (weights_) weights_->expect_end(report_.rows + report_.bad_rows);
+    if (report_.rows == 0)
+      fail(ErrorKind::input, "{} no rows: only blank lines and comments, or only bad rows",
+           source_.name(0) + (last_input_ > 0 ? " and the other inputs have" : " has"));
+    writer_.close_buckets();
+    run_on_threads(options_.threads, [this](size_t) { while (writer_.seal_one()) continue; }, give_up);
+    if (rejects_.is_open()) {
+      rejects_.sync();
+      rejects_.close();
+    }
+    writer_.commit();
+    report_.text_bytes = source_.bytes_read();
+    return report_;
+  }
+
+ private:
+  // A piece of text on its way to rows.
+  struct Piece {
+    TextPiece text;
+    EncodedRows rows;
+    std::vector<BadLine> bad;
+    uint64_t lines = 0;
+    bool has_features = false;
+    uint32_t smallest = 0;
+    uint32_t largest = 0;
+  };
+
+  void begin_store();
+  void work();
+  std::unique_ptr<Piece> take_piece();
+  bool read_text(TextPiece& text);
+  void encode(Piece& piece, ParsedRows& rows) const;
+  void deliver(std::unique_ptr<Piece> piece);
+  void route(const Piece& piece);
+  void refuse(const Piece& piece, const BadLine& bad);
+  void check_disk(uint64_t encoded_bytes, uint64_t text_bytes);
+
+  const PackOptions& options_;
+  const PackContext& context_;
+  const PackPlan plan_;
+  TextSource source_;
+  StoreWriter& writer_;
+  std::optional<WeightReader> weights_;
+  File rejects_;
+  SvmlightOptions parsing_;
+  bool normalize_ = false;
+  PackReport report_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<TextPiece> sampled_;  // read for the sample, not yet packed
+  std::vector<std::unique_ptr<Piece>> idle_;
+  std::map<uint64_t, std::unique_ptr<Piece>> ready_;  // encoded, waiting for an earlier piece
+  bool failed_ = false;
+  bool ended_ = false;
+  bool routing_ = false;
+
+  // Touched by the thread that routes.
+  uint64_t next_ordinal_ = 0;
+  uint64_t lines_before_ = 0;  // in the current input
+  size_t last_input_ = 0;
+};
+
+// Looks at the beginning of the data: which features are frequent, how long gaps are, what a codec would bring.
+void Packer::begin_store() {
+  uint64_t text_bytes = 0;
+  bool whole_input = false;
+  Checksum fingerprint;
+  ParsedRows rows;
+  std::vector<uint32_t> indices;
+  while (text_bytes < plan_.sample_bytes) {
+    TextPiece piece;
+    if (!source_.next(piece)) {
+      whole_input = true;
+      break;
+    }
+    fingerprint.add({piece.text.data(), piece.size});
+    text_bytes += piece.size;
+    const bool usable = !piece.too_long;
+    sampled_.push_back(std::move(piece));
+    if (!usable) break;
+    parse_svmlight({sampled_.back().text.data(), sampled_.back().size},
+                   {.index_zero = parsing_.index_zero, .most_bad = SIZE_MAX}, rows);
+    indices.insert(indices.end(), rows.all_indices().begin(), rows.all_indices().end());
+  }
+  FeatureMap features = FeatureMap::from_sample(indices, plan_.map_bytes);
+  indices = {};
+
+  // A second look, with the features' new numbers, at as much as makes one chunk.
+  GapHistogram gaps;
+  std::vector<uint32_t> numbers;
+  std::vector<std::pair<size_t, size_t>> kept;
+  ChunkBuilder builder;
+  EncodedRows encoded;
+  uint64_t looked_at = 0;
+  unsigned width_set = 0;
+  for (const int step : {0, 1}) {
+    if (step == 1) width_set = best_width_set(gaps);
+    const RowEncoder encoder(features, width_set);
+    looked_at = 0;
+    bool full = false;
+    for (size_t i = 0; i < sampled_.size() && !full && !sampled_[i].too_long; ++i) {
+      parse_svmlight({sampled_[i].text.data(), sampled_[i].size},
+                     {.index_zero = parsing_.index_zero, .most_bad = SIZE_MAX}, rows);
+      if (options_.normalize) scale_to_unit_length(rows);
+      looked_at += sampled_[i].size;
+      for (size_t row = 0; row < rows.size() && step == 0; ++row) {
+        const std::span<const uint32_t> index = rows.index(row);
+        numbers.resize(index.size());
+        features.apply(index, {}, numbers.data(), nullptr);
+        gaps.add(numbers);
+      }
+      for (size_t row = 0; row < rows.size() && step == 1 && !full; ++row) {
+        encoded.clear();
+        encoder.add(rows.label(row), 1, rows.index(row), rows.value(row), encoded);
+        full = !builder.has_room_for(encoded[0], plan_.chunk_bytes);
+        if (!full) builder.add(row, encoded[0]);
+      }
+      full |= looked_at >= 8 * kPieceBytes;
+    }
+  }
+  StoreOptions store{.seed = options_.seed,
+                     .shuffle = options_.shuffle,
+                     .buckets = plan_.buckets,
+                     .chunk_bytes = plan_.chunk_bytes,
+                     .normalized = options_.normalize,
+                     .index_base = options_.index_base};
+  // Small data in many buckets would be all padding.
+  if (whole_input)
+    store.buckets = static_cast<uint32_t>(std::clamp<uint64_t>(text_bytes / 2 / plan_.chunk_bytes, 1, plan_.buckets));
+  Buffer chunk;
+  if (!builder.empty()) {
+    builder.finish(width_set, chunk);
+    check_disk(chunk.size(), looked_at);
+  }
+  if (options_.codec == "auto") {
+    CodecChoice choice = choose_codec(chunk.span(), writer_.folder());
+    store.codec = choice.codec;
+    store.codec_reason = std::move(choice.reason);
+  } else {
+    store.codec = codec_of(options_.codec);
+  }
+  writer_.begin(store, std::move(features), width_set, fingerprint.value());
+}
+
+void Packer::check_disk(uint64_t encoded_bytes, uint64_t text_bytes) {
+  if (source_.total_bytes() == 0 || source_.any_compressed()) return;
+  const double share = static_cast<double>(encoded_bytes) / static_cast<double>(std::max<uint64_t>(text_bytes, 1));
+  const auto needed = static_cast<uint64_t>(share * 0.5 * static_cast<double>(source_.total_bytes()));
+  const uint64_t free = free_disk_bytes(writer_.folder());
+  if (needed > free)
+    fail(ErrorKind::io, "the store would need about {} and the disk of '{}' has {} free: free some space or choose another "
+         "disk with -o", human_bytes(needed), writer_.folder(), human_bytes(free));
+}
+
+bool Packer::read_text(TextPiece& text) {
+  if (!sampled_.empty()) {
+    text = std::move(sampled_.front());
+    sampled_.pop_front();
+    return true;
+  }
+  return source_.next(text);
+}
+
+// Reading is done under the lock: pieces are cut where the one before ended.
+std::unique_ptr<Packer::Piece> Packer::take_piece() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return failed_ || ended_ || !idle_.empty(); });
+  if (failed_ || ended_) return nullptr;
+  if (context_.stop != nullptr && *context_.stop) fail(ErrorKind::interrupted, "interrupted: nothing was written");
+  std::unique_ptr<Piece> piece = std::move(idle_.back());
+  idle_.pop_back();
+  if (!read_text(piece->text)) {
+    ended_ = true;
+    changed_.notify_all();
+    return nullptr;
+  }
+  context_.observer(
+      {.bytes_read = source_.bytes_read(), .total_bytes = source_.total_bytes(), .rows = writer_.info().next_row_id});
+  return piece;
+}
+
+void Packer::work() {
+  ParsedRows rows;
+  while (true) {
+    while (writer_.seal_one()) continue;
+    std::unique_ptr<Piece> piece = take_piece();
+    if (!piece) break;
+    encode(*piece, rows);
+    deliver(std::move(piece));
+  }
+  while (writer_.seal_one()) continue;
+}
+
+void Packer::encode(Piece& piece, ParsedRows& rows) const {
+  piece.rows.clear();
+  piece.bad.clear();
+  piece.has_features = false;
+  if (piece.text.too_long) return;
+  parse_svmlight({piece.text.text.data(), piece.text.size}, parsing_, rows);
+  if (normalize_) scale_to_unit_length(rows);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const std::span<const uint32_t> index = rows.index(row);
+    writer_.encoder().add(rows.label(row), 1, index, rows.value(row), piece.rows);
+    if (index.empty()) continue;
+    piece.smallest = piece.has_features ? std::min(piece.smallest, index.front()) : index.front();
+    piece.largest = piece.has_features ? std::max(piece.largest, index.back()) : index.back();
+    piece.has_features = true;
+  }
+  piece.lines = rows.lines();
+  piece.bad = rows.bad();
+}
+
+// Pieces are routed in their order, by whichever thread finds the next one ready.
+void Packer::deliver(std::unique_ptr<Piece> piece) {
+  std::unique_lock lock(mutex_);
+  ready_[piece->text.ordinal] = std::move(piece);
+  if (routing_) return;
+  routing_ = true;
+  while (!failed_ && !ready_.empty() && ready_.begin()->first == next_ordinal_) {
+    std::unique_ptr<Piece> next = std::move(ready_.begin()->second);
+    ready_.erase(ready_.begin());
+    ++next_ordinal_;
+    lock.unlock();
+    route(*next);
+    lock.lock();
+    idle_.push_back(std::move(next));
+    changed_.notify_all();
+  }
+  routing_ = false;
+}
+
+void Packer::route(const Piece& piece) {
+  if (piece.text.first) lines_before_ = 0;
+  last_input_ = piece.text.input;
+  if (piece.text.too_long)
+    fail(ErrorKind::memory, "{}:{}:1: this line is longer than {}, the most that --memory {} can take: give --memory {} or "
+         "more", source_.name(piece.text.input), lines_before_ + 1, human_bytes(plan_.longest_line),
+         human_bytes(options_.memory_bytes), human_bytes(32 * piece.text.size));
+  if (piece.has_features) writer_.saw_indices(piece.smallest, piece.largest);
+  auto bad = piece.bad.begin();
+  for (size_t i = 0; i <= piece.rows.size(); ++i) {
+    for (; bad != piece.bad.end() && bad->rows_before == i; ++bad) refuse(piece, *bad);
+    if (i == piece.rows.size()) break;
+    EncodedRow row = piece.rows[i];
+    if (weights_) row.weight = weights_->next();
+    writer_.route(row);
+    report_.nonzeros += row.count;
+  }
+  report_.rows += piece.rows.size();
+  lines_before_ += piece.lines;
+}
+
+void Packer::refuse(const Piece& piece, const BadLine& bad) {
+  const std::string_view text(reinterpret_cast<const char*>(piece.text.text.data()) + bad.begin, bad.length);
+  if (++report_.bad_rows > options_.max_bad_rows) {
+    std::string message =
+        describe_bad_line(source_.name(piece.text.input), lines_before_ + bad.line + 1, bad, text);
+    if (options_.max_bad_rows > 0)
+      message += fmt::format("\nthis is bad row {}, and --max-bad-rows allows {}", report_.bad_rows, options_.max_bad_rows);
+    else
+      message += "\n(--max-bad-rows N --rejects FILE would skip such rows and keep them in FILE)";
+    throw Error(ErrorKind::input, message);
+  }
+  if (weights_) weights_->next();
+  if (rejects_.is_open()) {
+    const std::string line = std::string(text) + "\n";
+    rejects_.write_next({reinterpret_cast<const unsigned char*>(line.data()), line.size()});
+  }
+}
+
+}  // namespace
+
+PackReport pack(const std::vector<std::string>& inputs, const std::string& store, const PackOptions& options,
+                const PackContext& context) {
+  const PackPlan plan(options);  // refuses impossible sizes before anything is created
+  StoreWriter writer(store);
+  return Packer(inputs, writer, options, context).run();
+}
+
+PackReport append(const std::vector<std::string>& inputs, const std::string& store, const PackOptions& options,
+                  const PackContext& context) {
+  const std::unique_ptr<StoreWriter> writer = StoreWriter::append_to(store);
+  PackOptions own = options;
+  own.chunk_bytes = writer->info().chunk_bytes;
+  return Packer(inputs, *writer, own, context).run();
+}
+
+}  // namespace linblock

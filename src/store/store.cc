@@ -1,0 +1,215 @@
+#include "store/store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/threads.h"
+
+namespace linblock {
+
+namespace {
+// An index that reaches far takes a bit and a half a feature; 1 GiB covers every 32-bit index.
+constexpr uint64_t kMostMapBytes = uint64_t{1} << 30;
+}  // namespace
+
+Store Store::open(const std::string& path) {
+  Store store;
+  store.path_ = path;
+  store.info_ = read_manifest(path);
+  store.read_features();
+  const StoreInfo& info = store.info_;
+  uint64_t rows = 0;
+  uint64_t nonzeros = 0;
+  for (uint32_t segment = 0; segment < info.segments.size(); ++segment) {
+    store.read_directory(segment);
+    rows += info.segments[segment].rows;
+    nonzeros += info.segments[segment].nonzeros;
+  }
+  if (rows != info.rows || nonzeros != info.nonzeros)
+    fail(ErrorKind::damaged, "'{}' is damaged: its segments do not add up", manifest_path(path));
+  std::sort(store.chunks_.begin(), store.chunks_.end(), [](const ChunkInfo& a, const ChunkInfo& b) {
+    return std::tie(a.bucket, a.segment, a.number) < std::tie(b.bucket, b.segment, b.number);
+  });
+  return store;
+}
+
+void Store::read_features() {
+  const std::string path = features_path(path_);
+  const std::vector<unsigned char> bytes = read_whole_file(path, uint64_t{1} << 24);
+  const uint64_t count = info_.frequent_features;
+  if (bytes.size() != 16 + 4 * count || checksum(bytes) != info_.features_checksum)
+    fail(ErrorKind::damaged, "'{}' is damaged: its checksum does not match", path);
+  std::vector<uint32_t> frequent(count);
+  if (count > 0) std::memcpy(frequent.data(), bytes.data() + 16, 4 * count);
+  if (bytes != encode_frequent(frequent)) fail(ErrorKind::damaged, "'{}' is not a feature map", path);
+  features_ = FeatureMap::from_frequent(std::move(frequent), kMostMapBytes, path);
+}
+
+void Store::read_directory(uint32_t segment) {
+  const SegmentInfo& described = info_.segments[segment];
+  const std::string path = directory_path(path_, described.number);
+  const std::vector<unsigned char> bytes = read_whole_file(path, UINT32_MAX);
+  if (bytes.size() != described.chunks * format::kDirectoryEntryBytes || checksum(bytes) != described.directory_checksum)
+    fail(ErrorKind::damaged, "'{}' is damaged: its checksum does not match", path);
+  File file = File::open_read(segment_path(path_, described.number));
+  if (file.size() != described.bytes)
+    fail(ErrorKind::damaged, "'{}' is damaged: it has {} bytes instead of {}", file.path(), file.size(),
+         described.bytes);
+  const std::vector<unsigned char> expected = segment_header(info_.seal, described.number);
+  std::vector<unsigned char> header(expected.size());
+  file.read_exactly_at(header, 0);
+  if (header != expected) fail(ErrorKind::damaged, "'{}' is damaged: its header is not this store's", file.path());
+  uint64_t offset = format::kPageBytes;
+  uint64_t rows = 0;
+  uint64_t nonzeros = 0;
+  for (uint64_t i = 0; i < described.chunks; ++i) {
+    const unsigned char* entry = bytes.data() + i * format::kDirectoryEntryBytes;
+    const ChunkInfo chunk{.segment = segment,
+                          .bucket = load<uint32_t>(entry + 32),
+                          .number = i,
+                          .offset = offset,
+                          .stored_bytes = load<uint32_t>(entry + 16),
+                          .raw_bytes = load<uint32_t>(entry + 20),
+                          .rows = load<uint32_t>(entry + 24),
+                          .nonzeros = load<uint32_t>(entry + 28),
+                          .first_row = load<uint64_t>(entry),
+                          .checksum = load<uint64_t>(entry + 8)};
+    checked_size(chunk.bucket, info_.buckets - 1, "'" + path + "': a chunk's bucket");
+    checked_size(chunk.raw_bytes, 2 * format::kLargestChunkBytes, "'" + path + "': a chunk's size");
+    offset += chunk.extent();
+    rows += chunk.rows;
+    nonzeros += chunk.nonzeros;
+    chunks_.push_back(chunk);
+  }
+  if (offset != described.bytes || rows != described.rows || nonzeros != described.nonzeros)
+    fail(ErrorKind::damaged, "'{}' is damaged: its chunks do not add up to the segment", path);
+  segments_.push_back(std::move(file));
+}
+
+uint64_t Store::bytes() const {
+  uint64_t sum = 16 + 4 * info_.frequent_features;
+  for (const SegmentInfo& segment : info_.segments)
+    sum += segment.bytes + segment.chunks * format::kDirectoryEntryBytes;
+  return sum;
+}
+
+std::string Store::name_of(const ChunkInfo& chunk) const {
+  return fmt::format("'{}', chunk {} at offset {}", segments_[chunk.segment].path(), chunk.number, chunk.offset);
+}
+
+void Store::read(size_t number, Chunk& into) const {
+  const ChunkInfo& chunk = chunks_[number];
+  const SegmentInfo& segment = info_.segments[chunk.segment];
+  const bool compressed = info_.codec != Codec::none;
+  thread_local Buffer compressed_bytes;
+  Buffer& stored = compressed ? compressed_bytes : into.raw();
+  stored.resize(chunk.extent());
+  segments_[chunk.segment].read_exactly_at(stored.span(), chunk.offset);
+  if (checksum(stored.span(), chunk_seed(info_.seal, segment.number, chunk.number)) != chunk.checksum)
+    fail(ErrorKind::damaged, "{}: its checksum does not match; restore the store from a copy or pack the data again",
+         name_of(chunk));
+  if (compressed)
+    decompress(info_.codec, {stored.data(), chunk.stored_bytes}, chunk.raw_bytes, into.raw(), name_of(chunk));
+  else
+    into.raw().resize(chunk.raw_bytes);
+  into.parse(info_.feature_numbers(), name_of(chunk));
+  if (into.rows() != chunk.rows || into.nonzeros() != chunk.nonzeros || into.width_set() != info_.width_set ||
+      (into.rows() > 0 && into.id(0) != chunk.first_row))
+    fail(ErrorKind::damaged, "{}: it does not hold what its directory says", name_of(chunk));
+}
+
+size_t Store::chunk_with(uint64_t row_id) const {
+  const uint32_t bucket = bucket_of(info_.seed, row_id, info_.buckets);
+  const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), std::tie(bucket, row_id),
+                                      [](const std::tuple<const uint32_t&, const uint64_t&>& wanted, const ChunkInfo& chunk) {
+                                        return wanted < std::tie(chunk.bucket, chunk.first_row);
+                                      });
+  if (after == chunks_.begin() || (after - 1)->bucket != bucket)
+    fail(ErrorKind::input, "row {} is not in '{}'", row_id, path_);
+  return static_cast<size_t>(after - chunks_.begin()) - 1;
+}
+
+void Store::gather(std::span<const uint64_t> row_ids, RowBlock& into) const {
+  std::map<size_t, std::vector<uint64_t>> wanted;
+  for (const uint64_t id : row_ids) wanted[chunk_with(id)].push_back(id);
+  into.release();
+  // Rows of one chunk at a time, as they stand; then one chunk in the order of the ids holds them all.
+  std::vector<Chunk> sources(wanted.size());
+  struct Found {
+    uint64_t id;
+    size_t source;
+    size_t row;
+  };
+  std::vector<Found> found;
+  size_t source = 0;
+  RowBuffer buffer;
+  for (const auto& [number, ids] : wanted) {
+    Chunk whole;
+    read(number, whole);
+    ChunkBuilder kept;
+    std::vector<uint64_t> sorted = ids;
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    size_t row = 0;
+    for (const uint64_t id : sorted) {
+      while (row < whole.rows() && whole.id(row) < id) ++row;
+      if (row == whole.rows() || whole.id(row) != id) fail(ErrorKind::input, "row {} is not in '{}'", id, path_);
+      found.push_back({id, source, kept.rows()});
+      kept.add(id, whole.encoded(row, buffer));
+    }
+    kept.finish(whole.width_set(), sources[source].raw());
+    sources[source].parse(info_.feature_numbers(), "rows gathered from '" + path_ + "'");
+    ++source;
+  }
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.id < b.id; });
+  ChunkBuilder builder;
+  const auto flush = [&] {
+    Chunk chunk;
+    builder.finish(info_.width_set, chunk.raw());
+    chunk.parse(info_.feature_numbers(), "rows gathered from '" + path_ + "'");
+    into.add(std::move(chunk));
+  };
+  for (const Found& place : found) {
+    const EncodedRow row = sources[place.source].encoded(place.row, buffer);
+    if (!builder.has_room_for(row, info_.chunk_bytes)) flush();
+    builder.add(place.id, row);
+  }
+  if (!builder.empty()) flush();
+}
+
+VerifyReport verify(const Store& store, size_t threads, const std::function<void(uint64_t)>& observer) {
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  uint64_t rows = 0;
+  uint64_t bytes = 0;
+  const StoreInfo& info = store.info();
+  run_on_threads(
+      threads,
+      [&](size_t) {
+        Chunk chunk;
+        for (size_t number = next++; number < store.chunks().size(); number = next++) {
+          store.read(number, chunk);
+          chunk.decode();
+          for (size_t row = 0; row < chunk.rows(); ++row)
+            if (bucket_of(info.seed, chunk.id(row), info.buckets) != store.chunks()[number].bucket ||
+                chunk.id(row) >= info.next_row_id)
+              fail(ErrorKind::damaged, "{}: row {} does not belong there", store.name_of(store.chunks()[number]),
+                   chunk.id(row));
+          const std::lock_guard lock(mutex);
+          rows += chunk.rows();
+          bytes += store.chunks()[number].extent();
+          observer(bytes);
+        }
+      },
+      [&] { next = store.chunks().size(); });
+  if (rows != info.rows)
+    fail(ErrorKind::damaged, "'{}' is damaged: {} rows are there instead of {}", store.path(), rows, info.rows);
+  return {.chunks = store.chunks().size(), .rows = rows, .bytes = store.bytes()};
+}
+
+}  // namespace linblock

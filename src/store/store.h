@@ -1,0 +1,75 @@
+// A packed store, open for reading. Any number of processes may read while one appends: what is open stays as it was.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "store/chunk.h"
+#include "store/feature_map.h"
+#include "store/manifest.h"
+#include "store/row_block.h"
+
+namespace linblock {
+
+struct ChunkInfo {
+  uint32_t segment = 0;  // position in StoreInfo::segments
+  uint32_t bucket = 0;
+  uint64_t number = 0;  // within the segment
+  uint64_t offset = 0;
+  uint32_t stored_bytes = 0;
+  uint32_t raw_bytes = 0;
+  uint32_t rows = 0;
+  uint32_t nonzeros = 0;
+  uint64_t first_row = 0;
+  uint64_t checksum = 0;
+
+  // On disk, with what fills its last page.
+  uint64_t extent() const { return round_up<uint64_t>(stored_bytes, format::kPageBytes); }
+};
+
+class Store {
+ public:
+  // Reads and checks MANIFEST, FEATURES and every directory; chunks are checked when they are read.
+  static Store open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const StoreInfo& info() const { return info_; }
+  const FeatureMap& features() const { return features_; }
+  // By bucket, and in the order of the input within one.
+  std::span<const ChunkInfo> chunks() const { return chunks_; }
+  uint64_t bytes() const;
+
+  // One verified chunk, its rows still encoded. Safe from several threads.
+  void read(size_t chunk, Chunk& into) const;
+  // These rows, in the order of their ids; a row that is not in the store is ErrorKind::input.
+  void gather(std::span<const uint64_t> row_ids, RowBlock& into) const;
+  // "'store/segment-000001.rows', chunk 17 at offset 4096": for messages.
+  std::string name_of(const ChunkInfo& chunk) const;
+
+ private:
+  void read_directory(uint32_t segment);
+  void read_features();
+  size_t chunk_with(uint64_t row_id) const;
+
+  std::string path_;
+  StoreInfo info_;
+  FeatureMap features_;
+  std::vector<File> segments_;
+  std::vector<ChunkInfo> chunks_;
+};
+
+// Reads everything, on all threads: every checksum, every row, and the sums in the manifest.
+struct VerifyReport {
+  uint64_t chunks = 0;
+  uint64_t rows = 0;
+  uint64_t bytes = 0;
+};
+// `observer` is told the bytes checked so far, from one thread at a time.
+VerifyReport verify(const Store& store, size_t threads, const std::function<void(uint64_t)>& observer = [](uint64_t) {});
+
+}  // namespace linblock

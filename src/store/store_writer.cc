@@ -1,0 +1,281 @@
+#include "store/store_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "store/store.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr size_t kMostSealed = 32;                        // finished chunks that wait for an earlier one
+constexpr uint64_t kDiskCheckBytes = uint64_t{32} << 20;  // how often free space is looked at
+constexpr uint64_t kDiskReserve = uint64_t{4} << 20;      // left for the directory, the manifest and other people
+
+void remove_if_present(const std::string& path) {
+  if (path_kind(path) == PathKind::directory) remove_flat_directory(path);
+}
+
+}  // namespace
+
+StoreWriter::StoreWriter(const std::string& path) : path_(path), folder_(path + ".partial") {
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+  folder_ = path_ + ".partial";
+  switch (path_kind(path_)) {
+    case PathKind::absent: break;
+    case PathKind::directory:
+      fail(ErrorKind::usage, "'{}' exists already: remove it, choose another name, or add rows with 'linblock append'",
+           path_);
+    default: fail(ErrorKind::usage, "'{}' exists and is not a folder: choose another name for the store", path_);
+  }
+  if (path_kind(folder_) == PathKind::absent) make_directory(folder_);
+  lock_.emplace(FileLock::acquire(folder_ + "/" + format::kLockName, "packing"));
+  for (const std::string& name : list_directory(folder_))
+    if (name != format::kLockName) remove_file(folder_ + "/" + name);
+}
+
+std::unique_ptr<StoreWriter> StoreWriter::append_to(const std::string& path) {
+  read_manifest(path);  // a path that is no store is refused before a lock is put there
+  auto writer = std::unique_ptr<StoreWriter>(new StoreWriter());
+  writer->path_ = path;
+  writer->folder_ = path;
+  writer->appending_ = true;
+  writer->lock_.emplace(FileLock::acquire(path + "/" + format::kLockName, "appending"));
+  const Store store = Store::open(path);  // under the lock: another writer may have been at work until now
+  writer->info_ = store.info();
+  writer->features_ = store.features();
+  writer->start_segment();
+  return writer;
+}
+
+StoreWriter::~StoreWriter() {
+  if (committed_) return;
+  try {
+    segment_file_ = File();
+    directory_file_ = File();
+    if (appending_ && lock_) {
+      remove_file(segment_path(folder_, segment_.number));
+      remove_file(directory_path(folder_, segment_.number));
+    } else if (lock_) {
+      remove_if_present(folder_);
+    }
+  } catch (const Error&) {
+    // The next writer removes what is left; the error that brought us here matters more.
+  }
+}
+
+void StoreWriter::begin(const StoreOptions& options, FeatureMap features, unsigned width_set, uint64_t fingerprint) {
+  info_.seed = options.seed;
+  info_.buckets = options.shuffle ? std::clamp<uint32_t>(options.buckets, 1, format::kMostBuckets) : 1;
+  info_.chunk_bytes = std::clamp(options.chunk_bytes, format::kSmallestChunkBytes, format::kLargestChunkBytes);
+  info_.width_set = width_set;
+  info_.codec = options.codec;
+  info_.codec_reason = options.codec_reason;
+  info_.normalized = options.normalized;
+  info_.index_base_given = options.index_base >= 0;
+  info_.index_base = options.index_base == 0 ? 0 : 1;
+  features_ = std::move(features);
+  info_.frequent_features = features_.frequent().size();
+  uint64_t seal = mix64(fingerprint, options.seed);
+  for (const uint64_t word : {uint64_t{info_.buckets}, info_.chunk_bytes, uint64_t{width_set},
+                              static_cast<uint64_t>(info_.codec), uint64_t{info_.normalized}})
+    seal = mix64(seal, word);
+  info_.seal = seal;
+  start_segment();
+}
+
+void StoreWriter::start_segment() {
+  encoder_ = std::make_unique<RowEncoder>(features_, info_.width_set);
+  segment_.number = info_.segments.empty() ? 1 : info_.segments.back().number + 1;
+  segment_.first_row = info_.next_row_id;
+  segment_.bytes = format::kPageBytes;
+  segment_file_ = File::create(segment_path(folder_, segment_.number));
+  directory_file_ = File::create(directory_path(folder_, segment_.number));
+  segment_file_.write_at(segment_header(info_.seal, segment_.number), 0);
+  buckets_.resize(info_.buckets);
+  for (auto& bucket : buckets_) bucket = std::make_unique<ChunkBuilder>();
+}
+
+void StoreWriter::add(const Row& row) {
+  single_.clear();
+  encoder_->add(row.label, row.weight, row.index, row.value, single_);
+  if (!row.index.empty()) saw_indices(row.index.front(), row.index.back());
+  if (row.weight != 1.0F) info_.weighted = true;
+  route(single_[0]);
+  while (seal_one()) continue;
+}
+
+void StoreWriter::saw_indices(uint32_t smallest, uint32_t largest) {
+  if (smallest == 0 && info_.index_base == 1) {
+    if (info_.index_base_given || (appending_ && info_.has_features))
+      fail(ErrorKind::input, "feature index 0 in data that is numbered from 1{}: number the features as in the store, or "
+           "pack all of the data together with --index-base 0", appending_ ? " in this store" : "");
+    info_.index_base = 0;
+  }
+  info_.largest_index = info_.has_features ? std::max(info_.largest_index, largest) : largest;
+  info_.has_features = true;
+}
+
+void StoreWriter::route(const EncodedRow& row) {
+  const uint64_t id = info_.next_row_id++;
+  if (row.indices.size() + 4 * uint64_t{row.count} > format::kLargestChunkBytes)
+    fail(ErrorKind::input, "row {} has {} nonzeros, more than a chunk of 1 GB can hold", id, row.count);
+  const uint32_t bucket = bucket_of(info_.seed, id, info_.buckets);
+  if (!buckets_[bucket]->has_room_for(row, info_.chunk_bytes)) {
+    const std::lock_guard lock(mutex_);
+    pending_.push_back({next_sequence_++, bucket, std::move(buckets_[bucket])});
+    if (idle_builders_.empty()) {
+      buckets_[bucket] = std::make_unique<ChunkBuilder>();
+    } else {
+      buckets_[bucket] = std::move(idle_builders_.back());
+      idle_builders_.pop_back();
+    }
+  }
+  buckets_[bucket]->add(id, row);
+  ++segment_.rows;
+  segment_.nonzeros += row.count;
+  if (last_label_count_ == nullptr || row.label != last_label_) {
+    last_label_ = row.label;
+    last_label_count_ = &info_.labels[row.label];
+    if (info_.labels.size() > format::kMostLabels)
+      fail(ErrorKind::input, "there are more than {} different labels: linblock trains classifiers; is this a "
+           "regression target?", format::kMostLabels);
+  }
+  ++*last_label_count_;
+}
+
+void StoreWriter::close_buckets() {
+  const std::lock_guard lock(mutex_);
+  for (uint32_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    if (buckets_[bucket] && !buckets_[bucket]->empty()) pending_.push_back({next_sequence_++, bucket, std::move(buckets_[bucket])});
+}
+
+size_t StoreWriter::pending() const {
+  const std::lock_guard lock(mutex_);
+  return pending_.size();
+}
+
+void StoreWriter::abandon() {
+  const std::lock_guard lock(mutex_);
+  abandoned_ = true;
+  moved_.notify_all();
+}
+
+bool StoreWriter::seal_one() {
+  std::unique_lock lock(mutex_);
+  if (pending_.empty() || abandoned_) return false;
+  Pending work = std::move(pending_.front());
+  pending_.pop_front();
+  const auto idle_buffer = [&] {
+    if (idle_buffers_.empty()) return Buffer();
+    Buffer buffer = std::move(idle_buffers_.back());
+    idle_buffers_.pop_back();
+    return buffer;
+  };
+  Sealed done;
+  done.bytes = idle_buffer();
+  lock.unlock();
+
+  done.bucket = work.bucket;
+  done.rows = static_cast<uint32_t>(work.builder->rows());
+  done.nonzeros = static_cast<uint32_t>(work.builder->nonzeros());
+  done.first_row = work.builder->first_id();
+  work.builder->finish(info_.width_set, done.bytes);
+  done.raw_bytes = static_cast<uint32_t>(done.bytes.size());
+  if (info_.codec != Codec::none) {
+    thread_local Buffer raw;
+    std::swap(raw, done.bytes);
+    compress(info_.codec, raw.span(), done.bytes);
+  }
+  done.stored_bytes = static_cast<uint32_t>(done.bytes.size());
+  done.bytes.grow(round_up<size_t>(done.bytes.size(), format::kPageBytes));
+  std::fill(done.bytes.data() + done.stored_bytes, done.bytes.data() + done.bytes.size(), 0);
+  done.checksum = checksum(done.bytes.span(), chunk_seed(info_.seal, segment_.number, work.sequence));
+
+  lock.lock();
+  idle_builders_.push_back(std::move(work.builder));
+  // Whoever is next never waits, so somebody always moves.
+  moved_.wait(lock, [&] { return abandoned_ || work.sequence == next_written_ || sealed_.size() < kMostSealed; });
+  sealed_.emplace(work.sequence, std::move(done));
+  while (!abandoned_ && !sealed_.empty() && sealed_.begin()->first == next_written_) {
+    Sealed chunk = std::move(sealed_.begin()->second);
+    sealed_.erase(sealed_.begin());
+    ++next_written_;
+    const uint64_t offset = segment_.bytes;
+    segment_.bytes += chunk.bytes.size();
+    ++segment_.chunks;
+    const size_t entry = directory_.size();
+    directory_.resize(entry + format::kDirectoryEntryBytes, 0);
+    unsigned char* to = directory_.data() + entry;
+    store(to, chunk.first_row);
+    store(to + 8, chunk.checksum);
+    store(to + 16, chunk.stored_bytes);
+    store(to + 20, chunk.raw_bytes);
+    store(to + 24, chunk.rows);
+    store(to + 28, chunk.nonzeros);
+    store(to + 32, chunk.bucket);
+    flush_directory(64 * 1024);
+    check_disk(chunk.bytes.size());
+    moved_.notify_all();
+    lock.unlock();
+    segment_file_.write_at(chunk.bytes.span(), offset);
+    segment_file_.start_writeback(offset, chunk.bytes.size());
+    lock.lock();
+    idle_buffers_.push_back(std::move(chunk.bytes));
+  }
+  return true;
+}
+
+void StoreWriter::flush_directory(size_t at_least) {
+  if (directory_.size() < at_least || directory_.empty()) return;
+  directory_file_.write_at(directory_, directory_bytes_);
+  directory_checksum_.add(directory_);
+  directory_bytes_ += directory_.size();
+  directory_.clear();
+}
+
+void StoreWriter::check_disk(uint64_t bytes) {
+  unchecked_disk_bytes_ += bytes;
+  if (unchecked_disk_bytes_ < kDiskCheckBytes) return;
+  unchecked_disk_bytes_ = 0;
+  const uint64_t free = free_disk_bytes(folder_);
+  if (free < kDiskReserve)
+    fail(ErrorKind::io, "the disk of '{}' is full after {} of the store: free some space or choose another disk",
+         folder_, human_bytes(segment_.bytes));
+}
+
+void StoreWriter::commit() {
+  close_buckets();
+  while (seal_one()) continue;
+  flush_directory(0);
+  segment_.directory_checksum = directory_checksum_.value();
+  segment_file_.sync();
+  segment_file_.close();
+  directory_file_.sync();
+  directory_file_.close();
+  info_.rows += segment_.rows;
+  info_.nonzeros += segment_.nonzeros;
+  info_.segments.push_back(segment_);
+  if (appending_) {
+    sync_directory(folder_);
+    write_manifest(folder_, info_);
+    committed_ = true;
+    return;
+  }
+  const std::vector<unsigned char> frequent =
+      encode_frequent({features_.frequent().begin(), features_.frequent().end()});
+  info_.features_checksum = checksum(frequent);
+  File features = File::create(features_path(folder_));
+  features.write_at(frequent, 0);
+  features.sync();
+  features.close();
+  write_manifest(folder_, info_);
+  rename_path(folder_, path_);
+  committed_ = true;
+  sync_directory(parent_directory(path_));
+}
+
+}  // namespace linblock

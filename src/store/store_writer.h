@@ -1,0 +1,132 @@
+// Writes a new store, or a new segment of one. Readers see nothing before commit(); whatever happens before it (an
+// exception, a kill, a power cut) leaves the old state.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/checksum.h"
+#include "base/file.h"
+#include "store/chunk.h"
+#include "store/feature_map.h"
+#include "store/manifest.h"
+#include "store/row_encoder.h"
+
+namespace linblock {
+
+struct StoreOptions {
+  uint64_t seed = 1;
+  bool shuffle = true;     // false: one bucket, the order of the input
+  uint32_t buckets = 64;
+  uint64_t chunk_bytes = 256 * 1024;
+  Codec codec = Codec::none;
+  std::string codec_reason = "chosen by the user";
+  bool normalized = false;
+  int index_base = -1;  // -1: 0 if index 0 occurs, else 1
+};
+
+class StoreWriter {
+ public:
+  // Takes a folder beside `path`, locked against other writers; what a killed writer left there is removed.
+  explicit StoreWriter(const std::string& path);
+  // A new segment of an existing store, under its options and its feature map.
+  static std::unique_ptr<StoreWriter> append_to(const std::string& path);
+  // Removes what was not committed.
+  ~StoreWriter();
+  StoreWriter(const StoreWriter&) = delete;
+  StoreWriter& operator=(const StoreWriter&) = delete;
+
+  // A new store begins here; `fingerprint` is a hash of the data, as far as it is known before the first row.
+  void begin(const StoreOptions& options, FeatureMap features = {}, unsigned width_set = 0, uint64_t fingerprint = 0);
+
+  // Where files may be put until commit().
+  const std::string& folder() const { return folder_; }
+  const StoreInfo& info() const { return info_; }
+  const RowEncoder& encoder() const { return *encoder_; }
+  bool appending() const { return appending_; }
+
+  // One row with its original feature indices; Row::id is not looked at, rows are numbered as they come.
+  void add(const Row& row);
+  void commit();
+
+  // The same in pieces, for several threads. route() is called by one thread at a time, in the order of the input, and
+  // puts rows into buckets; a full bucket is a chunk to be sealed (compressed, checked, written) by any thread.
+  struct Pending;
+  void route(const EncodedRow& row);
+  // Every bucket becomes pending, full or not.
+  void close_buckets();
+  // Seals one pending chunk; false where none is waiting.
+  bool seal_one();
+  size_t pending() const;
+  // Another thread has failed: nobody may wait for its chunks any more.
+  void abandon();
+  // Facts the rows themselves do not carry.
+  void saw_indices(uint32_t smallest, uint32_t largest);
+  void set_weighted() { info_.weighted = true; }
+
+ private:
+  struct Sealed;
+  StoreWriter() = default;
+
+  void start_segment();
+  void flush_directory(size_t at_least);
+  void check_disk(uint64_t bytes);
+
+  std::string path_;
+  std::string folder_;
+  std::optional<FileLock> lock_;
+  bool appending_ = false;
+  bool committed_ = false;
+  StoreInfo info_;
+  StoreOptions options_;
+  FeatureMap features_;
+  std::unique_ptr<RowEncoder> encoder_;
+  EncodedRows single_;  // for add()
+  int32_t last_label_ = 0;
+  uint64_t* last_label_count_ = nullptr;
+
+  std::vector<std::unique_ptr<ChunkBuilder>> buckets_;
+  SegmentInfo segment_;
+  File segment_file_;
+  File directory_file_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable moved_;
+  bool abandoned_ = false;
+  std::deque<Pending> pending_;
+  std::vector<std::unique_ptr<ChunkBuilder>> idle_builders_;
+  std::vector<Buffer> idle_buffers_;
+  std::map<uint64_t, Sealed> sealed_;  // finished out of turn
+  uint64_t next_sequence_ = 0;         // given to the next pending chunk
+  uint64_t next_written_ = 0;
+  uint64_t unchecked_disk_bytes_ = 0;
+  std::vector<unsigned char> directory_;
+  uint64_t directory_bytes_ = 0;
+  Checksum directory_checksum_;
+};
+
+struct StoreWriter::Pending {
+  uint64_t sequence = 0;
+  uint32_t bucket = 0;
+  std::unique_ptr<ChunkBuilder> builder;
+};
+
+struct StoreWriter::Sealed {
+  Buffer bytes;  // whole pages
+  uint32_t stored_bytes = 0;
+  uint32_t raw_bytes = 0;
+  uint32_t rows = 0;
+  uint32_t nonzeros = 0;
+  uint32_t bucket = 0;
+  uint64_t first_row = 0;
+  uint64_t checksum = 0;
+};
+
+}  // namespace linblock
