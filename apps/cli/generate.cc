@@ -16,20 +16,23 @@ void add_generate(CLI::App& app, Session& session) {
   };
   auto request = std::make_shared<Request>();
   GenerateOptions& options = request->options;
-  command
-      ->add_option("KIND", request->kind, "documents (sparse, Zipf), dense, or clusters")
+  command->add_option("KIND", request->kind, "documents (sparse, Zipf), dense, or clusters")->required()->type_name("");
+  command->add_option("-o,--output", request->output, "The file to write, - for standard output")
       ->required()
-      ->type_name("");
-  command->add_option("-o,--output", request->output, "The file to write, - for standard output")->required()->type_name("FILE");
+      ->type_name("FILE");
   command->add_option("--rows", options.rows, "Rows (default: 10000)")->type_name("N");
-  CLI::Option* features = command->add_option("--features", options.features, "Features (default: 100000; dense and clusters: 50)")->type_name("N");
-  command->add_option("--nonzeros", options.nonzeros, "Nonzeros a row, about (documents; default: 100)")->type_name("N");
+  CLI::Option* features =
+      command->add_option("--features", options.features, "Features (default: 100000; dense and clusters: 50)")
+          ->type_name("N");
+  command->add_option("--nonzeros", options.nonzeros, "Nonzeros a row, about (documents; default: 100)")
+      ->type_name("N");
   command->add_option("--classes", options.classes, "Classes (default: 2, labels -1 and 1)")->type_name("K");
   command->add_option("--noise", options.noise, "Share of rows of the wrong class (default: 0.05)")->type_name("P");
   command->add_flag("--sorted", options.sorted, "Rows sorted by label");
   command->add_option("--seed", options.seed, "Another seed, other data (default: 1)")->type_name("N");
   add_threads_option(*command, options.threads);
-  command->add_flag_callback("-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+  command->add_flag_callback(
+      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
   add_examples(*command,
                "  linblock generate documents -o docs.svm --rows 320000 --features 1000000\n"
                "  linblock generate clusters -o clusters.svm --rows 2000000 --features 54\n"
@@ -59,7 +62,8 @@ void add_generate(CLI::App& app, Session& session) {
     bar.finish();
     file.close();
     if (!to_file) return;
-    session.terminal.say(fmt::format("wrote {} rows, {}, in {:.2f} s", grouped(chosen.rows), human_bytes(written), seconds));
+    session.terminal.say(
+        fmt::format("wrote {} rows, {}, in {:.2f} s", grouped(chosen.rows), human_bytes(written), seconds));
     session.terminal.say(fmt::format("next: linblock pack {} -o {}.store", request->output, request->output));
   });
 }

@@ -21,8 +21,12 @@ void print_json(const Store& store) {
   for (const auto& [label, rows] : info.labels) labels[std::to_string(label)] = rows;
   nlohmann::ordered_json segments = nlohmann::ordered_json::array();
   for (const SegmentInfo& segment : info.segments)
-    segments.push_back({{"number", segment.number}, {"rows", segment.rows}, {"nonzeros", segment.nonzeros},
-                        {"chunks", segment.chunks}, {"bytes", segment.bytes}, {"first_row", segment.first_row}});
+    segments.push_back({{"number", segment.number},
+                        {"rows", segment.rows},
+                        {"nonzeros", segment.nonzeros},
+                        {"chunks", segment.chunks},
+                        {"bytes", segment.bytes},
+                        {"first_row", segment.first_row}});
   const nlohmann::ordered_json summary = {{"store", store.path()},
                                           {"id", fmt::format("{:016x}", info.id)},
                                           {"rows", info.rows},
@@ -51,8 +55,9 @@ void print_text(const Store& store) {
   fmt::print("{}\n", store.path());
   fmt::print("  rows        {}{}{}\n", grouped(info.rows), info.normalized ? ", scaled to unit length" : "",
              info.weighted ? ", with weights" : "");
-  fmt::print("  features    {}, numbered from {}{}; {} frequent ones first\n", grouped(info.features()), info.index_base,
-             info.index_base_given ? " (as given)" : " (found from the data)", grouped(info.frequent_features));
+  fmt::print("  features    {}, numbered from {}{}; {} frequent ones first\n", grouped(info.features()),
+             info.index_base, info.index_base_given ? " (as given)" : " (found from the data)",
+             grouped(info.frequent_features));
   fmt::print("  nonzeros    {}\n", grouped(info.nonzeros));
   fmt::print("  labels      {}\n", info.labels.size());
   size_t shown = 0;

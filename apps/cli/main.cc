@@ -62,7 +62,8 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int count
     const std::string typed(words[i], std::strcspn(words[i], "="));
     if (typed.starts_with("--") && std::find(options.begin(), options.end(), typed) == options.end()) {
       const std::string meant = nearest(typed, options);
-      sentence = fmt::format("{} has no option {}{}", name, typed, meant.empty() ? "" : fmt::format(": did you mean {}?", meant));
+      sentence = fmt::format("{} has no option {}{}", name, typed,
+                             meant.empty() ? "" : fmt::format(": did you mean {}?", meant));
       break;
     }
   }
@@ -79,9 +80,11 @@ int run(int count, char** words) {
   CLI::App app("linblock trains linear classifiers on data larger than memory, to a certified optimum.", "linblock");
   app.set_version_flag("--version", "linblock 0.1.0");
   app.require_subcommand(1);
-  app.footer("\nBegin with:\n  linblock generate documents -o data.svm\n  linblock pack data.svm -o data.store\n  linblock info data.store\n\n"
-             "Exit codes: 0 done, 2 usage, 3 bad input, 4 damaged store, 5 I/O error or disk full,\n"
-             "6 not enough memory allowed, 130 interrupted.");
+  app.footer(
+      "\nBegin with:\n  linblock generate documents -o data.svm\n  linblock pack data.svm -o data.store\n  linblock "
+      "info data.store\n\n"
+      "Exit codes: 0 done, 2 usage, 3 bad input, 4 damaged store, 5 I/O error or disk full,\n"
+      "6 not enough memory allowed, 130 interrupted.");
   add_pack(app, session);
   add_info(app, session);
   add_verify(app, session);
@@ -150,9 +153,7 @@ void add_json_option(CLI::App& command, Session& session) {
   command.add_flag("--json", session.json, "Print one machine-readable summary on stdout");
 }
 
-void add_examples(CLI::App& command, const std::string& examples) {
-  command.footer("\nExamples:\n" + examples);
-}
+void add_examples(CLI::App& command, const std::string& examples) { command.footer("\nExamples:\n" + examples); }
 
 }  // namespace linblock::cli
 

@@ -16,7 +16,8 @@ void add_reading_options(CLI::App& command, PackRequest& request, Session& sessi
       ->type_name("N");
   command.add_option("--rejects", options.rejects, "Where skipped lines are kept")->type_name("FILE");
   add_json_option(command, session);
-  command.add_flag_callback("-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+  command.add_flag_callback(
+      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
 }
 
 void run_pack(PackRequest& request, Session& session, bool appending) {
@@ -55,7 +56,8 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
                            human_bytes(static_cast<uint64_t>(static_cast<double>(report.text_bytes) / seconds)),
                            human_bytes(peak_resident_bytes())));
   if (report.bad_rows > 0)
-    terminal.say(fmt::format("{} bad {} skipped{}", grouped(report.bad_rows), report.bad_rows == 1 ? "row was" : "rows were",
+    terminal.say(fmt::format("{} bad {} skipped{}", grouped(report.bad_rows),
+                             report.bad_rows == 1 ? "row was" : "rows were",
                              request.options.rejects.empty() ? " (--rejects FILE would keep them)"
                                                              : " and kept in '" + request.options.rejects + "'"));
   terminal.say(fmt::format("{}: {} rows, {} features, {}, {:.2f} bytes a nonzero, codec {}", request.store,
@@ -76,10 +78,12 @@ void add_pack(CLI::App& app, Session& session) {
       ->type_name("STORE");
   add_reading_options(*command, *request, session);
   command->add_option("--seed", options.seed, "Decides which rows stand together (default: 1)")->type_name("N");
-  command->add_flag_callback("--no-shuffle", [&options] { options.shuffle = false; }, "Keep the order of the input");
+  command->add_flag_callback(
+      "--no-shuffle", [&options] { options.shuffle = false; }, "Keep the order of the input");
   command
       ->add_option_function<std::string>(
-          "--chunk-bytes", [&options](const std::string& text) { options.chunk_bytes = parse_size(text, "--chunk-bytes"); },
+          "--chunk-bytes",
+          [&options](const std::string& text) { options.chunk_bytes = parse_size(text, "--chunk-bytes"); },
           "Rows are read in chunks of this size (default: 256K, less in little memory; more for slow disks)")
       ->type_name("SIZE");
   command

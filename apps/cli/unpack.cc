@@ -15,9 +15,11 @@ void add_unpack(CLI::App& app, Session& session) {
   };
   auto request = std::make_shared<Request>();
   command->add_option("STORE", request->store, "The store to write out")->required()->type_name("");
-  command->add_option("-o,--output", request->output, "The file to write (default: standard output)")->type_name("FILE");
+  command->add_option("-o,--output", request->output, "The file to write (default: standard output)")
+      ->type_name("FILE");
   command->add_option("--weights", request->weights, "Also write the row weights, one a line")->type_name("FILE");
-  command->add_flag_callback("-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+  command->add_flag_callback(
+      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
   add_examples(*command,
                "  linblock unpack train.store -o train.svm\n"
                "  linblock unpack train.store | head\n\n"
@@ -25,7 +27,8 @@ void add_unpack(CLI::App& app, Session& session) {
   command->callback([request, &session] {
     const Store store = Store::open(request->store);
     if (store.info().weighted && request->weights.empty())
-      session.terminal.say("this store has row weights, which svmlight text cannot hold: --weights FILE writes them too");
+      session.terminal.say(
+          "this store has row weights, which svmlight text cannot hold: --weights FILE writes them too");
     const bool to_file = !request->output.empty();
     File text = to_file ? File::create(request->output) : File::standard_output();
     File weights;

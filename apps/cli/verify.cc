@@ -13,17 +13,19 @@ void add_verify(CLI::App& app, Session& session) {
   auto request = std::make_shared<Request>();
   command->add_option("STORE", request->store, "The store to check")->required()->type_name("");
   add_threads_option(*command, request->threads);
-  command->add_flag_callback("-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
-  add_examples(*command, "  linblock verify train.store\n\nThe exit code is 4 if anything is damaged, and the file and chunk are named.");
+  command->add_flag_callback(
+      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+  add_examples(
+      *command,
+      "  linblock verify train.store\n\nThe exit code is 4 if anything is damaged, and the file and chunk are named.");
   command->callback([request, &session] {
     ProgressBar bar(session.terminal, "verifying");
     const Store store = Store::open(request->store);
-    const VerifyReport report = verify(store, request->threads, [&](uint64_t bytes) {
-      bar.update(bytes, store.bytes(), "all well so far");
-    });
+    const VerifyReport report =
+        verify(store, request->threads, [&](uint64_t bytes) { bar.update(bytes, store.bytes(), "all well so far"); });
     bar.finish();
-    session.terminal.say(fmt::format("{}: {} chunks, {} rows, {}: no damage found", request->store, grouped(report.chunks),
-                                     grouped(report.rows), human_bytes(report.bytes)));
+    session.terminal.say(fmt::format("{}: {} chunks, {} rows, {}: no damage found", request->store,
+                                     grouped(report.chunks), grouped(report.rows), human_bytes(report.bytes)));
   });
 }
 

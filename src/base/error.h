@@ -10,11 +10,11 @@
 namespace linblock {
 
 enum class ErrorKind {
-  usage,    // the request itself is wrong
-  input,    // the user's data cannot be accepted
-  damaged,  // a store or model is not what was written
-  io,       // the operating system refused, or the disk is full
-  memory,   // the memory asked for cannot hold the problem
+  usage,        // the request itself is wrong
+  input,        // the user's data cannot be accepted
+  damaged,      // a store or model is not what was written
+  io,           // the operating system refused, or the disk is full
+  memory,       // the memory asked for cannot hold the problem
   interrupted,  // the user asked to stop
 };
 

@@ -33,8 +33,8 @@ using Call = FileCall::Kind;
 bool permitted(Call kind, const std::string& path, uint64_t offset = 0, size_t* bytes = nullptr,
                const std::string& target = {}) {
   if (!hook()) return true;
-  const FileVerdict verdict = hook()(
-      {.kind = kind, .path = path, .target = target, .offset = offset, .bytes = bytes == nullptr ? 0 : *bytes});
+  const FileVerdict verdict =
+      hook()({.kind = kind, .path = path, .target = target, .offset = offset, .bytes = bytes == nullptr ? 0 : *bytes});
   if (verdict.error != 0) {
     errno = verdict.error;
     return false;
@@ -89,8 +89,7 @@ File::~File() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-File::File(File&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
 
 File& File::operator=(File&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
@@ -102,10 +101,9 @@ size_t File::read_at(std::span<unsigned char> into, uint64_t offset) const {
   size_t done = 0;
   while (done < into.size()) {
     size_t wanted = into.size() - done;
-    const ssize_t got =
-        permitted(Call::read, path_, offset + done, &wanted)
-            ? ::pread(descriptor_, into.data() + done, wanted, static_cast<off_t>(offset + done))
-            : -1;
+    const ssize_t got = permitted(Call::read, path_, offset + done, &wanted)
+                            ? ::pread(descriptor_, into.data() + done, wanted, static_cast<off_t>(offset + done))
+                            : -1;
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_io("read", path_);
     if (got == 0) break;
@@ -125,8 +123,7 @@ size_t File::read_next(std::span<unsigned char> into) const {
   size_t done = 0;
   while (done < into.size()) {
     size_t wanted = into.size() - done;
-    const ssize_t got =
-        permitted(Call::read, path_, 0, &wanted) ? ::read(descriptor_, into.data() + done, wanted) : -1;
+    const ssize_t got = permitted(Call::read, path_, 0, &wanted) ? ::read(descriptor_, into.data() + done, wanted) : -1;
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_io("read", path_);
     if (got == 0) break;
@@ -139,10 +136,9 @@ void File::write_at(std::span<const unsigned char> bytes, uint64_t offset) const
   size_t done = 0;
   while (done < bytes.size()) {
     size_t wanted = bytes.size() - done;
-    const ssize_t put =
-        permitted(Call::write, path_, offset + done, &wanted)
-            ? ::pwrite(descriptor_, bytes.data() + done, wanted, static_cast<off_t>(offset + done))
-            : -1;
+    const ssize_t put = permitted(Call::write, path_, offset + done, &wanted)
+                            ? ::pwrite(descriptor_, bytes.data() + done, wanted, static_cast<off_t>(offset + done))
+                            : -1;
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) fail_io("write", path_);
     done += static_cast<size_t>(put);
@@ -195,8 +191,7 @@ bool File::is_regular() const {
 }
 
 FileLock FileLock::acquire(const std::string& path, std::string_view purpose) {
-  const int descriptor =
-      permitted(Call::lock, path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
+  const int descriptor = permitted(Call::lock, path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
   if (descriptor < 0) fail_io("create the lock", path);
   FileLock lock(descriptor);
   std::array<char, 256> text{};

@@ -87,7 +87,20 @@ void replace_file(const std::string& path, std::span<const unsigned char> bytes)
 
 // What a test hook is told before each call. `bytes` is the length asked for.
 struct FileCall {
-  enum class Kind { open, create, read, write, sync, close, rename, remove, make_directory, sync_directory, lock, list };
+  enum class Kind {
+    open,
+    create,
+    read,
+    write,
+    sync,
+    close,
+    rename,
+    remove,
+    make_directory,
+    sync_directory,
+    lock,
+    list
+  };
   Kind kind;
   std::string path;
   std::string target = {};  // rename: the new name
@@ -95,7 +108,7 @@ struct FileCall {
   uint64_t bytes = 0;
 };
 struct FileVerdict {
-  int error = 0;                          // an errno makes the call fail with it
+  int error = 0;                              // an errno makes the call fail with it
   std::optional<uint64_t> shortened_to = {};  // a read or write moves at most this many bytes (at least 1)
 };
 using FileHook = std::function<FileVerdict(const FileCall&)>;

@@ -12,7 +12,7 @@ size_t available_threads();
 // Runs work(0) ... work(count - 1) on threads of their own (count 1: on this one) and joins them. The exception of
 // the lowest number is thrown again; `on_failure` is called once, at the first failure, so that the others can be
 // told to stop.
-void run_on_threads(size_t count, const std::function<void(size_t)>& work,
-                    const std::function<void()>& on_failure = [] {});
+void run_on_threads(
+    size_t count, const std::function<void(size_t)>& work, const std::function<void()>& on_failure = [] {});
 
 }  // namespace linblock

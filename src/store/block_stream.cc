@@ -32,8 +32,10 @@ class BlockStream::State {
       uint64_t needed = 0;
       for (size_t slot = begin; slot < order_.ends[block]; ++slot) needed += cost(slot);
       if (needed > options_.memory_bytes)
-        fail(ErrorKind::memory, "a block of {} chunks needs {} of memory, and {} are allowed: use smaller blocks or more "
-             "memory", order_.ends[block] - begin, human_bytes(needed), human_bytes(options_.memory_bytes));
+        fail(ErrorKind::memory,
+             "a block of {} chunks needs {} of memory, and {} are allowed: use smaller blocks or more "
+             "memory",
+             order_.ends[block] - begin, human_bytes(needed), human_bytes(options_.memory_bytes));
     }
     for (size_t i = 0; i < options_.threads; ++i) readers_.emplace_back([this] { read_ahead(); });
   }
@@ -98,9 +100,8 @@ class BlockStream::State {
   void read_ahead() {
     std::unique_lock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [&] {
-        return stopped_ || taken_ == slots_.size() || held_ + cost(taken_) <= options_.memory_bytes;
-      });
+      changed_.wait(
+          lock, [&] { return stopped_ || taken_ == slots_.size() || held_ + cost(taken_) <= options_.memory_bytes; });
       if (stopped_ || taken_ == slots_.size()) return;
       const size_t slot = taken_++;
       held_ += cost(slot);
@@ -135,11 +136,11 @@ class BlockStream::State {
   bool stopped_ = false;
   std::vector<Slot> slots_;
   std::vector<Chunk> idle_;
-  size_t taken_ = 0;    // slots that readers have begun
-  size_t given_ = 0;    // slots handed out
-  size_t block_ = 0;    // blocks handed out
-  uint64_t held_ = 0;   // memory of slots taken and not given back
-  uint64_t in_use_ = 0; // of it, in the current block
+  size_t taken_ = 0;     // slots that readers have begun
+  size_t given_ = 0;     // slots handed out
+  size_t block_ = 0;     // blocks handed out
+  uint64_t held_ = 0;    // memory of slots taken and not given back
+  uint64_t in_use_ = 0;  // of it, in the current block
   uint64_t bytes_read_ = 0;
   double waited_ = 0;
   RowBlock current_;

@@ -74,7 +74,8 @@ void compress(Codec codec, std::span<const unsigned char> raw, Buffer& out) {
       break;
     }
   }
-  if (used == 0 && !raw.empty()) fail(ErrorKind::io, "{} could not compress a chunk of {} bytes", codec_name(codec), raw.size());
+  if (used == 0 && !raw.empty())
+    fail(ErrorKind::io, "{} could not compress a chunk of {} bytes", codec_name(codec), raw.size());
   out.resize(used);
 }
 
@@ -93,7 +94,8 @@ void decompress(Codec codec, std::span<const unsigned char> stored, size_t raw_b
                                   static_cast<int>(raw_bytes)) == static_cast<int>(raw_bytes);
       break;
     case Codec::zstd:
-      whole = ZSTD_decompressDCtx(zstd_decompressor(), out.data(), raw_bytes, stored.data(), stored.size()) == raw_bytes;
+      whole =
+          ZSTD_decompressDCtx(zstd_decompressor(), out.data(), raw_bytes, stored.data(), stored.size()) == raw_bytes;
       break;
     case Codec::zlib: {
       uLongf length = raw_bytes;
@@ -133,7 +135,8 @@ double measure_disk(const std::string& folder) {
 CodecChoice choose_codec(std::span<const unsigned char> sample_chunk, const std::string& folder) {
   if (sample_chunk.size() < 32 * 1024) return {Codec::none, "the data is too small for compression to matter"};
   const double disk = measure_disk(folder);
-  // Seconds a raw byte, reading and decompressing at the same time.
+  // Seconds a raw byte, to read and to decompress: the two may overlap, but a processor that decompresses does not
+  // train meanwhile.
   double best_cost = 1 / disk;
   const double none_cost = best_cost;
   CodecChoice choice;
@@ -150,10 +153,10 @@ CodecChoice choose_codec(std::span<const unsigned char> sample_chunk, const std:
     }
     const auto raw = static_cast<double>(sample_chunk.size());
     const double share = static_cast<double>(stored.size()) / raw;
-    const double cost = std::max(share / disk, seconds / raw);
+    const double cost = share / disk + seconds / raw;
     tried += fmt::format(", {} would leave {:.0f}% and decode at {:.0f} MB/s", codec_name(codec), 100 * share,
                          raw / seconds / 1e6);
-    if (cost < best_cost && cost < 0.85 * none_cost) {
+    if (cost < best_cost && cost < 0.95 * none_cost) {
       best_cost = cost;
       choice.codec = codec;
     }

@@ -26,8 +26,8 @@ struct CodecChoice {
   Codec codec = Codec::none;
   std::string reason;
 };
-// Reads and writes a few megabytes in `folder` to learn the disk's rate, decodes `sample_chunk` with each codec, and
-// takes the one whose slower part (disk or decoder) is fastest; `none` unless another is clearly better.
+// Writes a few megabytes in `folder` and reads them back to learn the disk's rate, decodes `sample_chunk` with each
+// codec, and takes the one that needs least time to read and decode; `none` unless another is clearly better.
 CodecChoice choose_codec(std::span<const unsigned char> sample_chunk, const std::string& folder);
 
 }  // namespace linblock

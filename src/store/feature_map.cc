@@ -33,24 +33,28 @@ void radix_sort(std::vector<uint32_t>& numbers) {
   }
 }
 
-// Stable: by falling count, equal counts in the order of the index.
-std::vector<Counted> by_frequency(const std::vector<uint32_t>& sorted, uint64_t index_limit) {
+// Features seen at least twice (once in a whole sample says nothing), in the order of the index.
+std::vector<Counted> count_repeated(const std::vector<uint32_t>& sorted, uint64_t index_limit) {
   std::vector<Counted> seen;
   for (size_t i = 0; i < sorted.size();) {
     size_t end = i + 1;
     while (end < sorted.size() && sorted[end] == sorted[i]) ++end;
-    // Once in a whole sample says nothing about frequency.
     if (end - i >= 2 && sorted[i] < index_limit) seen.push_back({sorted[i], static_cast<uint32_t>(end - i)});
     i = end;
   }
+  return seen;
+}
+
+// For each of them its rank by falling count, equal counts in the order of the index: a counting sort.
+std::vector<uint32_t> ranks_by_count(const std::vector<Counted>& seen) {
   uint32_t most = 0;
   for (const Counted& feature : seen) most = std::max(most, feature.count);
-  std::vector<uint32_t> start(most + 2, 0);
-  for (const Counted& feature : seen) ++start[most - feature.count + 1];
-  for (size_t i = 0; i + 1 < start.size(); ++i) start[i + 1] += start[i];
-  std::vector<Counted> ordered(seen.size());
-  for (const Counted& feature : seen) ordered[start[most - feature.count]++] = feature;
-  return ordered;
+  std::vector<uint32_t> next(most + 2, 0);
+  for (const Counted& feature : seen) ++next[most - feature.count + 1];
+  for (size_t i = 0; i + 1 < next.size(); ++i) next[i + 1] += next[i];
+  std::vector<uint32_t> ranks(seen.size());
+  for (size_t i = 0; i < seen.size(); ++i) ranks[i] = next[most - seen[i].count]++;
+  return ranks;
 }
 
 }  // namespace
@@ -58,15 +62,20 @@ std::vector<Counted> by_frequency(const std::vector<uint32_t>& sorted, uint64_t 
 FeatureMap FeatureMap::from_sample(std::vector<uint32_t>& sample, uint64_t memory_bytes) {
   radix_sort(sample);
   const uint64_t index_limit = std::min<uint64_t>(memory_bytes / sizeof(Word) * 64, format::kLargestIndex);
-  const std::vector<Counted> ordered = by_frequency(sample, index_limit);
+  const std::vector<Counted> seen = count_repeated(sample, index_limit);
   FeatureMap map;
-  if (ordered.size() < kFirstClass) return map;
-  const size_t count = std::min(kMostFrequent, std::bit_floor(ordered.size()));
+  if (seen.size() < kFirstClass) return map;
+  const std::vector<uint32_t> ranks = ranks_by_count(seen);
+  const size_t count = std::min(kMostFrequent, std::bit_floor(seen.size()));
+  // A class is a range of ranks; features come in the order of their index, and so does each class.
+  std::array<size_t, kClasses> next{};
+  for (unsigned c = 1; c < kClasses; ++c) next[c] = kFirstClass << (c - 1);
   map.frequent_.resize(count);
-  for (size_t i = 0; i < count; ++i) map.frequent_[i] = ordered[i].index;
-  for (size_t begin = 0; begin < count; begin = std::max(kFirstClass, begin * 2)) {
-    const size_t end = std::max(kFirstClass, begin * 2);
-    std::sort(map.frequent_.begin() + static_cast<ptrdiff_t>(begin), map.frequent_.begin() + static_cast<ptrdiff_t>(end));
+  map.sorted_.reserve(count);
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (ranks[i] >= count) continue;
+    map.frequent_[next[class_of(ranks[i])]++] = seen[i].index;
+    map.sorted_.push_back(seen[i].index);
   }
   map.make_words();
   return map;
@@ -83,6 +92,8 @@ FeatureMap FeatureMap::from_frequent(std::vector<uint32_t> frequent, uint64_t me
   if (largest / 64 * sizeof(Word) > memory_bytes)
     fail(ErrorKind::memory, "the feature map of '{}' needs {} bytes of memory, more than the {} it may take", where,
          largest / 64 * sizeof(Word), memory_bytes);
+  map.sorted_ = map.frequent_;
+  std::sort(map.sorted_.begin(), map.sorted_.end());
   map.make_words();
   for (size_t i = 1; i < count; ++i)
     if (map.sorted_[i] == map.sorted_[i - 1])
@@ -95,8 +106,6 @@ FeatureMap FeatureMap::from_frequent(std::vector<uint32_t> frequent, uint64_t me
 }
 
 void FeatureMap::make_words() {
-  sorted_ = frequent_;
-  std::sort(sorted_.begin(), sorted_.end());
   words_.assign(sorted_.back() / 64 + 1, {});
   for (const uint32_t index : sorted_) words_[index / 64].bits |= uint64_t{1} << (index % 64);
   uint32_t rank = 0;
@@ -104,7 +113,7 @@ void FeatureMap::make_words() {
     word.rank = rank;
     rank += static_cast<uint32_t>(std::popcount(word.bits));
   }
-  number_of_rank_.resize(sorted_.size());
+  number_of_rank_.assign(sorted_.size() + 1, 0);
   for (size_t number = 0; number < frequent_.size(); ++number) {
     const Word& word = words_[frequent_[number] / 64];
     const uint64_t below = word.bits & ((uint64_t{1} << (frequent_[number] % 64)) - 1);
@@ -130,29 +139,57 @@ uint32_t FeatureMap::index(uint32_t number) const {
   return place + static_cast<uint32_t>(low);
 }
 
+// Two passes that no branch can mispredict: frequent features and others part, each in order; the others are then in
+// place behind, and the frequent ones are put in order by a counting sort over their few classes.
+template <bool kWithValues>
+void FeatureMap::apply_to(std::span<const uint32_t> index, const float* value, uint32_t* numbers, float* values) const {
+  thread_local std::vector<uint32_t> numbers_apart;
+  thread_local std::vector<float> values_apart;
+  const size_t count = index.size();
+  if (numbers_apart.size() < 2 * count) {
+    numbers_apart.resize(2 * count);
+    values_apart.resize(2 * count);
+  }
+  uint32_t* const near = numbers_apart.data();
+  uint32_t* const far = near + count;
+  float* const near_value = values_apart.data();
+  float* const far_value = near_value + count;
+  const auto frequent_count = static_cast<uint32_t>(frequent_.size());
+  size_t frequent = 0;
+  size_t others = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t mapped = number(index[i]);
+    near[frequent] = mapped;
+    far[others] = mapped;
+    if constexpr (kWithValues) {
+      near_value[frequent] = value[i];
+      far_value[others] = value[i];
+    }
+    const size_t is_frequent = mapped < frequent_count ? 1 : 0;
+    frequent += is_frequent;
+    others += 1 - is_frequent;
+  }
+  std::array<uint32_t, kClasses + 1> start{};
+  for (size_t i = 0; i < frequent; ++i) ++start[class_of(near[i]) + 1];
+  for (size_t c = 0; c < kClasses; ++c) start[c + 1] += start[c];
+  for (size_t i = 0; i < frequent; ++i) {
+    const uint32_t to = start[class_of(near[i])]++;
+    numbers[to] = near[i];
+    if constexpr (kWithValues) values[to] = near_value[i];
+  }
+  std::copy_n(far, others, numbers + frequent);
+  if constexpr (kWithValues) std::copy_n(far_value, others, values + frequent);
+}
+
 void FeatureMap::apply(std::span<const uint32_t> index, std::span<const float> value, uint32_t* numbers,
                        float* values) const {
   if (frequent_.empty()) {
     std::copy(index.begin(), index.end(), numbers);
     std::copy(value.begin(), value.end(), values);
-    return;
-  }
-  thread_local std::vector<uint32_t> mapped;
-  if (mapped.size() < index.size()) mapped.resize(index.size());
-  std::array<uint32_t, kClasses + 1> start{};
-  for (size_t i = 0; i < index.size(); ++i) {
-    mapped[i] = number(index[i]);
-    ++start[class_of(mapped[i]) + 1];
-  }
-  for (size_t c = 0; c < kClasses; ++c) start[c + 1] += start[c];
-  if (value.empty()) {
-    for (size_t i = 0; i < index.size(); ++i) numbers[start[class_of(mapped[i])]++] = mapped[i];
-    return;
-  }
-  for (size_t i = 0; i < index.size(); ++i) {
-    const uint32_t to = start[class_of(mapped[i])]++;
-    numbers[to] = mapped[i];
-    values[to] = value[i];
+  } else if (value.empty()) {
+    apply_to<false>(index, nullptr, numbers, nullptr);
+  } else {
+    apply_to<true>(index, value.data(), numbers, values);
   }
 }
 

@@ -31,8 +31,10 @@ class FeatureMap {
     const Word& place = words_[word];
     const uint64_t bit = uint64_t{1} << (index % 64);
     const auto rank = place.rank + static_cast<uint32_t>(std::popcount(place.bits & (bit - 1)));
-    const auto others = static_cast<uint32_t>(frequent_.size()) + index - rank;
-    return (place.bits & bit) != 0 ? number_of_rank_[rank] : others;
+    const auto other = static_cast<uint32_t>(frequent_.size()) + index - rank;
+    // A mask and no branch: whether a feature is frequent cannot be predicted.
+    const uint32_t frequent = 0U - static_cast<uint32_t>((place.bits >> (index % 64)) & 1);
+    return (number_of_rank_[rank] & frequent) | (other & ~frequent);
   }
   uint32_t index(uint32_t number) const;
 
@@ -51,13 +53,16 @@ class FeatureMap {
   };
 
   static unsigned class_of(uint32_t number) {
-    return static_cast<unsigned>(std::bit_width(number >> kFirstClassBits));
+    // Never of zero, so that it is one instruction and no branch.
+    return static_cast<unsigned>(std::bit_width(number | ((1U << kFirstClassBits) - 1))) - kFirstClassBits;
   }
   void make_words();
+  template <bool kWithValues>
+  void apply_to(std::span<const uint32_t> index, const float* value, uint32_t* numbers, float* values) const;
 
   std::vector<uint32_t> frequent_;
-  std::vector<uint32_t> number_of_rank_;
-  std::vector<uint32_t> sorted_;  // frequent_ in the order of the original indices
+  std::vector<uint32_t> number_of_rank_;  // one more than there are: number() reads it for every feature
+  std::vector<uint32_t> sorted_;          // frequent_ in the order of the original indices
   std::vector<Word> words_;
 };
 

@@ -122,7 +122,8 @@ class Generator {
     for (size_t i = 0; i < count + count / 4; ++i) {
       const double rank = std::exp(random.unit() * logarithm) - 1;
       const bool own = random.below(5) == 0;
-      words.push_back(scatter(static_cast<uint64_t>(rank), options_.features, own ? options_.seed + 1 + drawn : options_.seed));
+      words.push_back(
+          scatter(static_cast<uint64_t>(rank), options_.features, own ? options_.seed + 1 + drawn : options_.seed));
     }
     std::sort(words.begin(), words.end());
     words.erase(std::unique(words.begin(), words.end()), words.end());

@@ -134,7 +134,8 @@ StoreInfo read_manifest(const std::string& store) {
   const std::string head = text.substr(0, std::min(end, size_t{200}));
   const std::string body = end == std::string::npos ? "" : text.substr(end + 1);
   const std::string magic(format::kManifestMagic);
-  if (!head.starts_with(magic + " ")) fail(ErrorKind::damaged, "'{}' is damaged: it does not begin as a manifest", path);
+  if (!head.starts_with(magic + " "))
+    fail(ErrorKind::damaged, "'{}' is damaged: it does not begin as a manifest", path);
   if (!head.starts_with(fmt::format("{} {} ", magic, format::kVersion)))
     fail(ErrorKind::damaged, "'{}' is damaged, or of a newer format than version {}", path, format::kVersion);
   const uint64_t id = checksum(bytes_of(body));

@@ -33,8 +33,8 @@ struct StoreInfo {
   bool index_base_given = false;
   bool normalized = false;
   bool weighted = false;
-  bool has_features = false;    // there is at least one nonzero
-  uint32_t largest_index = 0;   // as written in the text
+  bool has_features = false;   // there is at least one nonzero
+  uint32_t largest_index = 0;  // as written in the text
   uint64_t rows = 0;
   uint64_t nonzeros = 0;
   uint64_t next_row_id = 0;

@@ -24,6 +24,7 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{128} << 10;
 constexpr uint64_t kMostSample = uint64_t{4} << 20;
+constexpr uint64_t kSecondLook = uint64_t{512} << 10;
 constexpr uint64_t kUsualChunk = uint64_t{256} << 10;
 constexpr uint32_t kUsualBuckets = 64;
 
@@ -32,8 +33,8 @@ constexpr uint32_t kUsualBuckets = 64;
 struct PackPlan {
   explicit PackPlan(const PackOptions& options) {
     if (options.memory_bytes < kLeastPackMemory)
-      fail(ErrorKind::memory, "--memory {} is too little to pack in: give at least {}", human_bytes(options.memory_bytes),
-           human_bytes(kLeastPackMemory));
+      fail(ErrorKind::memory, "--memory {} is too little to pack in: give at least {}",
+           human_bytes(options.memory_bytes), human_bytes(kLeastPackMemory));
     longest_line = options.memory_bytes / 16;
     sample_bytes = std::min(kMostSample, options.memory_bytes / 16);
     map_bytes = options.memory_bytes / 16;
@@ -64,7 +65,8 @@ class WeightReader {
   float next() {
     std::string_view line;
     if (!next_line(line))
-      fail(ErrorKind::input, "'{}' has {} weights, and the data has more rows: one number a row is expected", path_, line_);
+      fail(ErrorKind::input, "'{}' has {} weights, and the data has more rows: one number a row is expected", path_,
+           line_);
     double weight = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), weight);
     if (error != std::errc() || end != line.data() + line.size())
@@ -77,7 +79,8 @@ class WeightReader {
   void expect_end(uint64_t rows) {
     std::string_view line;
     if (next_line(line))
-      fail(ErrorKind::input, "'{}' has more weights than the {} rows of the data: one number a row is expected", path_, rows);
+      fail(ErrorKind::input, "'{}' has more weights than the {} rows of the data: one number a row is expected", path_,
+           rows);
   }
 
  private:
@@ -85,7 +88,8 @@ class WeightReader {
     while (true) {
       if (at_ == piece_.size) {
         if (!source_.next(piece_)) return false;
-        if (piece_.too_long) fail(ErrorKind::input, "'{}' has a line that is no weight: one number a row is expected", path_);
+        if (piece_.too_long)
+          fail(ErrorKind::input, "'{}' has a line that is no weight: one number a row is expected", path_);
         at_ = 0;
       }
       const std::string_view rest(reinterpret_cast<const char*>(piece_.text.data()) + at_, piece_.size - at_);
@@ -143,13 +147,19 @@ class Packer {
       changed_.notify_all();
       writer_.abandon();
     };
-    run_on_threads(options_.threads, [this](size_t) { work(); }, give_up);
+    run_on_threads(
+        options_.threads, [this](size_t) { work(); }, give_up);
     if (weights_) weights_->expect_end(report_.rows + report_.bad_rows);
     if (report_.rows == 0)
       fail(ErrorKind::input, "{} no rows: only blank lines and comments, or only bad rows",
            source_.name(0) + (last_input_ > 0 ? " and the other inputs have" : " has"));
     writer_.close_buckets();
-    run_on_threads(options_.threads, [this](size_t) { while (writer_.seal_one()) continue; }, give_up);
+    run_on_threads(
+        options_.threads,
+        [this](size_t) {
+          while (writer_.seal_one()) continue;
+        },
+        give_up);
     if (rejects_.is_open()) {
       rejects_.sync();
       rejects_.close();
@@ -214,6 +224,7 @@ void Packer::begin_store() {
   Checksum fingerprint;
   ParsedRows rows;
   std::vector<uint32_t> indices;
+  indices.reserve(plan_.sample_bytes / 8);
   while (text_bytes < plan_.sample_bytes) {
     TextPiece piece;
     if (!source_.next(piece)) {
@@ -235,7 +246,6 @@ void Packer::begin_store() {
   // A second look, with the features' new numbers, at as much as makes one chunk.
   GapHistogram gaps;
   std::vector<uint32_t> numbers;
-  std::vector<std::pair<size_t, size_t>> kept;
   ChunkBuilder builder;
   EncodedRows encoded;
   uint64_t looked_at = 0;
@@ -262,7 +272,7 @@ void Packer::begin_store() {
         full = !builder.has_room_for(encoded[0], plan_.chunk_bytes);
         if (!full) builder.add(row, encoded[0]);
       }
-      full |= looked_at >= 8 * kPieceBytes;
+      full |= looked_at >= kSecondLook;
     }
   }
   StoreOptions store{.seed = options_.seed,
@@ -295,8 +305,10 @@ void Packer::check_disk(uint64_t encoded_bytes, uint64_t text_bytes) {
   const auto needed = static_cast<uint64_t>(share * 0.5 * static_cast<double>(source_.total_bytes()));
   const uint64_t free = free_disk_bytes(writer_.folder());
   if (needed > free)
-    fail(ErrorKind::io, "the store would need about {} and the disk of '{}' has {} free: free some space or choose another "
-         "disk with -o", human_bytes(needed), writer_.folder(), human_bytes(free));
+    fail(ErrorKind::io,
+         "the store would need about {} and the disk of '{}' has {} free: free some space or choose another "
+         "disk with -o",
+         human_bytes(needed), writer_.folder(), human_bytes(free));
 }
 
 bool Packer::read_text(TextPiece& text) {
@@ -380,8 +392,10 @@ void Packer::route(const Piece& piece) {
   if (piece.text.first) lines_before_ = 0;
   last_input_ = piece.text.input;
   if (piece.text.too_long)
-    fail(ErrorKind::memory, "{}:{}:1: this line is longer than {}, the most that --memory {} can take: give --memory {} or "
-         "more", source_.name(piece.text.input), lines_before_ + 1, human_bytes(plan_.longest_line),
+    fail(ErrorKind::memory,
+         "{}:{}:1: this line is longer than {}, the most that --memory {} can take: give --memory {} or "
+         "more",
+         source_.name(piece.text.input), lines_before_ + 1, human_bytes(plan_.longest_line),
          human_bytes(options_.memory_bytes), human_bytes(32 * piece.text.size));
   if (piece.has_features) writer_.saw_indices(piece.smallest, piece.largest);
   auto bad = piece.bad.begin();
@@ -400,10 +414,10 @@ void Packer::route(const Piece& piece) {
 void Packer::refuse(const Piece& piece, const BadLine& bad) {
   const std::string_view text(reinterpret_cast<const char*>(piece.text.text.data()) + bad.begin, bad.length);
   if (++report_.bad_rows > options_.max_bad_rows) {
-    std::string message =
-        describe_bad_line(source_.name(piece.text.input), lines_before_ + bad.line + 1, bad, text);
+    std::string message = describe_bad_line(source_.name(piece.text.input), lines_before_ + bad.line + 1, bad, text);
     if (options_.max_bad_rows > 0)
-      message += fmt::format("\nthis is bad row {}, and --max-bad-rows allows {}", report_.bad_rows, options_.max_bad_rows);
+      message +=
+          fmt::format("\nthis is bad row {}, and --max-bad-rows allows {}", report_.bad_rows, options_.max_bad_rows);
     else
       message += "\n(--max-bad-rows N --rejects FILE would skip such rows and keep them in FILE)";
     throw Error(ErrorKind::input, message);

@@ -54,7 +54,8 @@ void Store::read_directory(uint32_t segment) {
   const SegmentInfo& described = info_.segments[segment];
   const std::string path = directory_path(path_, described.number);
   const std::vector<unsigned char> bytes = read_whole_file(path, UINT32_MAX);
-  if (bytes.size() != described.chunks * format::kDirectoryEntryBytes || checksum(bytes) != described.directory_checksum)
+  if (bytes.size() != described.chunks * format::kDirectoryEntryBytes ||
+      checksum(bytes) != described.directory_checksum)
     fail(ErrorKind::damaged, "'{}' is damaged: its checksum does not match", path);
   File file = File::open_read(segment_path(path_, described.number));
   if (file.size() != described.bytes)
@@ -125,10 +126,11 @@ void Store::read(size_t number, Chunk& into) const {
 
 size_t Store::chunk_with(uint64_t row_id) const {
   const uint32_t bucket = bucket_of(info_.seed, row_id, info_.buckets);
-  const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), std::tie(bucket, row_id),
-                                      [](const std::tuple<const uint32_t&, const uint64_t&>& wanted, const ChunkInfo& chunk) {
-                                        return wanted < std::tie(chunk.bucket, chunk.first_row);
-                                      });
+  const auto after =
+      std::upper_bound(chunks_.begin(), chunks_.end(), std::tie(bucket, row_id),
+                       [](const std::tuple<const uint32_t&, const uint64_t&>& wanted, const ChunkInfo& chunk) {
+                         return wanted < std::tie(chunk.bucket, chunk.first_row);
+                       });
   if (after == chunks_.begin() || (after - 1)->bucket != bucket)
     fail(ErrorKind::input, "row {} is not in '{}'", row_id, path_);
   return static_cast<size_t>(after - chunks_.begin()) - 1;

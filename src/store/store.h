@@ -70,6 +70,7 @@ struct VerifyReport {
   uint64_t bytes = 0;
 };
 // `observer` is told the bytes checked so far, from one thread at a time.
-VerifyReport verify(const Store& store, size_t threads, const std::function<void(uint64_t)>& observer = [](uint64_t) {});
+VerifyReport verify(
+    const Store& store, size_t threads, const std::function<void(uint64_t)>& observer = [](uint64_t) {});
 
 }  // namespace linblock

@@ -111,8 +111,10 @@ void StoreWriter::add(const Row& row) {
 void StoreWriter::saw_indices(uint32_t smallest, uint32_t largest) {
   if (smallest == 0 && info_.index_base == 1) {
     if (info_.index_base_given || (appending_ && info_.has_features))
-      fail(ErrorKind::input, "feature index 0 in data that is numbered from 1{}: number the features as in the store, or "
-           "pack all of the data together with --index-base 0", appending_ ? " in this store" : "");
+      fail(ErrorKind::input,
+           "feature index 0 in data that is numbered from 1{}: number the features as in the store, or "
+           "pack all of the data together with --index-base 0",
+           appending_ ? " in this store" : "");
     info_.index_base = 0;
   }
   info_.largest_index = info_.has_features ? std::max(info_.largest_index, largest) : largest;
@@ -141,8 +143,10 @@ void StoreWriter::route(const EncodedRow& row) {
     last_label_ = row.label;
     last_label_count_ = &info_.labels[row.label];
     if (info_.labels.size() > format::kMostLabels)
-      fail(ErrorKind::input, "there are more than {} different labels: linblock trains classifiers; is this a "
-           "regression target?", format::kMostLabels);
+      fail(ErrorKind::input,
+           "there are more than {} different labels: linblock trains classifiers; is this a "
+           "regression target?",
+           format::kMostLabels);
   }
   ++*last_label_count_;
 }
@@ -150,7 +154,8 @@ void StoreWriter::route(const EncodedRow& row) {
 void StoreWriter::close_buckets() {
   const std::lock_guard lock(mutex_);
   for (uint32_t bucket = 0; bucket < buckets_.size(); ++bucket)
-    if (buckets_[bucket] && !buckets_[bucket]->empty()) pending_.push_back({next_sequence_++, bucket, std::move(buckets_[bucket])});
+    if (buckets_[bucket] && !buckets_[bucket]->empty())
+      pending_.push_back({next_sequence_++, bucket, std::move(buckets_[bucket])});
 }
 
 size_t StoreWriter::pending() const {

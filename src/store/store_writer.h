@@ -23,7 +23,7 @@ namespace linblock {
 
 struct StoreOptions {
   uint64_t seed = 1;
-  bool shuffle = true;     // false: one bucket, the order of the input
+  bool shuffle = true;  // false: one bucket, the order of the input
   uint32_t buckets = 64;
   uint64_t chunk_bytes = 256 * 1024;
   Codec codec = Codec::none;

@@ -38,7 +38,8 @@ uint64_t spelled(uint64_t eight, unsigned count) {
   uint64_t digits = (eight ^ 0x3030303030303030ULL) << (64 - 8 * count);
   digits = digits * 10 + (digits >> 8);
   return (((digits & 0x000000FF000000FFULL) * 0x000F424000000064ULL) +
-          (((digits >> 16) & 0x000000FF000000FFULL) * 0x0000271000000001ULL)) >> 32;
+          (((digits >> 16) & 0x000000FF000000FFULL) * 0x0000271000000001ULL)) >>
+         32;
 }
 
 // Where a bad line stops the row, and why.
@@ -63,10 +64,7 @@ std::string quoted(const char* begin) {
 class SvmlightParser {
  public:
   SvmlightParser(std::span<const unsigned char> text, const SvmlightOptions& options, ParsedRows& rows)
-      : options_(options),
-        out_(rows),
-        begin_(reinterpret_cast<const char*>(text.data())),
-        end_(begin_ + text.size()) {
+      : options_(options), out_(rows), begin_(reinterpret_cast<const char*>(text.data())), end_(begin_ + text.size()) {
     // The shortest row is "1\n", the shortest nonzero " 1:1".
     out_.labels_.resize((text.size() / 2 + 1) * sizeof(int32_t));
     out_.ends_.resize((text.size() / 2 + 1) * sizeof(uint32_t));
@@ -119,12 +117,13 @@ class SvmlightParser {
         static_cast<const char*>(std::memchr(complaint_.at, '\n', static_cast<size_t>(end_ - complaint_.at)));
     size_t length = static_cast<size_t>(newline - line);
     if (length > 0 && line[length - 1] == '\r') --length;
-    const char* binary = std::find_if(line, line + length, [](char c) {
-      return static_cast<unsigned char>(c) < 32 && c != '\t' && c != '\r';
-    });
+    const char* binary = std::find_if(
+        line, line + length, [](char c) { return static_cast<unsigned char>(c) < 32 && c != '\t' && c != '\r'; });
     if (binary != line + length)
-      complaint_ = {binary, fmt::format("byte {:#04x} is not text: is this a binary file? svmlight text or a gz, bz2, xz "
-                                        "or zst of it is expected", static_cast<unsigned char>(*binary))};
+      complaint_ = {binary,
+                    fmt::format("byte {:#04x} is not text: is this a binary file? svmlight text or a gz, bz2, xz "
+                                "or zst of it is expected",
+                                static_cast<unsigned char>(*binary))};
     out_.bad_.push_back({.line = out_.lines_ - 1,
                          .column = static_cast<size_t>(complaint_.at - line) + 1,
                          .begin = static_cast<size_t>(line - begin_),
@@ -148,12 +147,13 @@ class SvmlightParser {
     return parse_unusual_label(begin, label);
   }
 
-  const char* parse_unusual_label(const char* begin, int32_t& label) {
+  [[gnu::noinline]] const char* parse_unusual_label(const char* begin, int32_t& label) {
     const char* const end = token_end(begin);
     const char* first = *begin == '+' ? begin + 1 : begin;
     if (std::find(begin, end, ':') != end)
-      return complain(begin, fmt::format("the label is missing: the line begins with {}; a row is 'label index:value ...'",
-                                         quoted(begin)));
+      return complain(begin,
+                      fmt::format("the label is missing: the line begins with {}; a row is 'label index:value ...'",
+                                  quoted(begin)));
     double number = 0;
     const auto [stop, error] = std::from_chars(first, end, number);
     if (error == std::errc::invalid_argument || stop != end || (*begin == '+' && (*first == '-' || *first == '+')))
@@ -161,7 +161,8 @@ class SvmlightParser {
     if (!std::isfinite(number) || error == std::errc::result_out_of_range || number != std::floor(number) ||
         std::abs(number) > std::numeric_limits<int32_t>::max())
       return complain(begin, fmt::format("the label {} is not an integer between -2147483647 and 2147483647: give each "
-                                         "class a whole number", quoted(begin)));
+                                         "class a whole number",
+                                         quoted(begin)));
     label = static_cast<int32_t>(number);
     return end;
   }
@@ -190,48 +191,63 @@ class SvmlightParser {
           if (index > format::kLargestIndex) return too_large_index(token);
         }
       }
-      if (*at != ':') return complain(at, fmt::format("feature {} has no value: 'index:value' is expected", quoted(token)));
+      if (*at != ':')
+        return complain(at, fmt::format("feature {} has no value: 'index:value' is expected", quoted(token)));
       if (index < smallest_allowed) return misplaced_index(token, index, first);
       smallest_allowed = index + 1;
       ++at;
       float value = 0;
-      at = parse_value(at, value);
-      if (at == nullptr) return nullptr;
+      if (is_digit(*at) && is_blank(at[1])) {  // indicator and count data, all of it
+        value = static_cast<float>(*at - '0');
+        ++at;
+      } else {
+        at = parse_value(at, value);
+        if (at == nullptr) return nullptr;
+      }
       index_[count_] = static_cast<uint32_t>(index);
       value_[count_++] = value;
     }
   }
 
-  const char* too_large_index(const char* token) {
+  [[gnu::noinline]] const char* too_large_index(const char* token) {
     return complain(token, fmt::format("feature index {} is beyond {}: number the features from 1", quoted(token),
                                        format::kLargestIndex));
   }
 
-  const char* misplaced_index(const char* token, uint64_t index, size_t first) {
+  [[gnu::noinline]] const char* misplaced_index(const char* token, uint64_t index, size_t first) {
     if (count_ == first)
-      return complain(token, "feature index 0 in data that is numbered from 1: use --index-base 0 or auto, or number the "
-                             "features from 1");
+      return complain(token,
+                      "feature index 0 in data that is numbered from 1: use --index-base 0 or auto, or number the "
+                      "features from 1");
     if (index == index_[count_ - 1])
-      return complain(token, fmt::format("feature index {} stands twice in this row: add the values up or drop one", index));
-    return complain(token, fmt::format("feature index {} follows {}: indices must increase within a row; sort them", index,
-                                       index_[count_ - 1]));
+      return complain(token,
+                      fmt::format("feature index {} stands twice in this row: add the values up or drop one", index));
+    return complain(token, fmt::format("feature index {} follows {}: indices must increase within a row; sort them",
+                                       index, index_[count_ - 1]));
   }
 
-  // [sign] digits [. digits] [e [sign] digits], exact where the digits fit 53 bits and the power of ten 22: the quotient
-  // or product of two exact doubles is the nearest double. All else goes to the library.
-  const char* parse_value(const char* begin, float& value) {
+  // [sign] digits [. digits] [e [sign] digits], exact where the digits fit 53 bits and the power of ten 22: the
+  // quotient or product of two exact doubles is the nearest double. All else goes to the library.
+  [[gnu::always_inline]] inline const char* parse_value(const char* begin, float& value) {
     const char* at = begin;
     const bool negative = *at == '-';
     if (negative || *at == '+') ++at;
-    uint64_t eight = load<uint64_t>(at);
-    unsigned digits = leading_digits(eight);
-    if (digits == 0 || digits == 8) return parse_unusual_value(begin, value);
-    uint64_t mantissa = spelled(eight, digits);
-    at += digits;
-    if (ends_token(at)) {
-      const auto whole = static_cast<float>(mantissa);
-      value = negative ? -whole : whole;
-      return at;
+    uint64_t eight = 0;
+    unsigned digits = 0;
+    uint64_t mantissa = 0;
+    if (is_digit(*at) && at[1] == '.') {  // most numbers of most files
+      mantissa = static_cast<uint64_t>(*at++ - '0');
+    } else {
+      eight = load<uint64_t>(at);
+      digits = leading_digits(eight);
+      if (digits == 0 || digits == 8) return parse_unusual_value(begin, value);
+      mantissa = spelled(eight, digits);
+      at += digits;
+      if (ends_token(at)) {
+        const auto whole = static_cast<float>(mantissa);
+        value = negative ? -whole : whole;
+        return at;
+      }
     }
     int power = 0;
     if (*at == '.') {
@@ -266,30 +282,34 @@ class SvmlightParser {
     if (!ends_token(at) || power > 22 || power < -22 || mantissa >= kExactInDouble)
       return parse_unusual_value(begin, value);
     const auto exact = static_cast<double>(mantissa);
-    const double number = power >= 0 ? exact / kPowers[static_cast<size_t>(power)] : exact * kPowers[static_cast<size_t>(-power)];
+    const double number =
+        power >= 0 ? exact / kPowers[static_cast<size_t>(power)] : exact * kPowers[static_cast<size_t>(-power)];
     if (number > std::numeric_limits<float>::max()) return parse_unusual_value(begin, value);
     value = static_cast<float>(negative ? -number : number);
     return at;
   }
 
-  const char* parse_unusual_value(const char* begin, float& value) {
+  [[gnu::noinline]] const char* parse_unusual_value(const char* begin, float& value) {
     const char* const end = token_end(begin);
     const char* first = *begin == '+' ? begin + 1 : begin;
     double number = 0;
     const auto [stop, error] = std::from_chars(first, end, number);
-    if (begin == end) return complain(begin, "the value is missing: 'index:value' is expected, without a space in between");
+    if (begin == end)
+      return complain(begin, "the value is missing: 'index:value' is expected, without a space in between");
     if (error == std::errc::invalid_argument || stop != end || (*begin == '+' && (*first == '-' || *first == '+')))
       return complain(begin, fmt::format("the value {} is not a number", quoted(begin)));
     if (error == std::errc() && !std::isfinite(number))
-      return complain(begin, fmt::format("the value {} is not finite: remove it or replace it with a number", quoted(begin)));
+      return complain(begin,
+                      fmt::format("the value {} is not finite: remove it or replace it with a number", quoted(begin)));
     if (error == std::errc::result_out_of_range) {
       // Out of range in either direction: huge is refused, tiny is zero.
       const std::string digits(first, end);
       number = std::strtod(digits.c_str(), nullptr);
     }
     if (std::abs(number) > std::numeric_limits<float>::max())
-      return complain(begin, fmt::format("the value {} is beyond the range of 32-bit floats (3.4e38): scale this feature",
-                                         quoted(begin)));
+      return complain(
+          begin,
+          fmt::format("the value {} is beyond the range of 32-bit floats (3.4e38): scale this feature", quoted(begin)));
     value = static_cast<float>(number);
     return end;
   }

@@ -23,8 +23,10 @@ bool is_standard_input(const std::string& input) { return input == "-"; }
 // The magic bytes of what libarchive can decompress. Anything else is text, and text errors are ours to explain.
 bool looks_compressed(std::span<const unsigned char> head) {
   using namespace std::string_view_literals;
-  constexpr std::array<std::string_view, 5> magics = {"\x1f\x8b"sv, "BZh"sv, "\xfd" "7zXZ\0"sv, "\x28\xb5\x2f\xfd"sv,
-                                                      "\x04\x22\x4d\x18"sv};
+  constexpr std::array<std::string_view, 5> magics = {"\x1f\x8b"sv, "BZh"sv,
+                                                      "\xfd"
+                                                      "7zXZ\0"sv,
+                                                      "\x28\xb5\x2f\xfd"sv, "\x04\x22\x4d\x18"sv};
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   return std::any_of(magics.begin(), magics.end(), [&](std::string_view magic) { return text.starts_with(magic); });
 }
@@ -40,7 +42,8 @@ class TextSource::Stream {
     head_.resize(file_.read_next(head_));
     read_ = head_.size();
     if (head_.empty())
-      fail(ErrorKind::input, "{} is empty: it has no rows to read", is_standard_input(input) ? "standard input" : "'" + input + "'");
+      fail(ErrorKind::input, "{} is empty: it has no rows to read",
+           is_standard_input(input) ? "standard input" : "'" + input + "'");
     if (looks_compressed(head_)) open_archive();
   }
 
@@ -204,7 +207,8 @@ bool TextSource::next(TextPiece& piece) {
     if (ended) ++input_;
     if (size == 0) continue;
     piece.size = size;
-    std::memset(piece.text.data() + size, 0, piece.text.capacity() - size < Buffer::kSlack ? piece.text.capacity() - size : Buffer::kSlack);
+    std::memset(piece.text.data() + size, 0,
+                piece.text.capacity() - size < Buffer::kSlack ? piece.text.capacity() - size : Buffer::kSlack);
     piece.ordinal = ordinal_++;
     return true;
   }

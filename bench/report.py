@@ -1,0 +1,99 @@
+"""The tables at the end of a bench: plain text for the terminal, Markdown for docs/benchmarks.md."""
+import shlex
+from collections.abc import Sequence
+from statistics import median
+
+from experiments import Measure, Outcome, median_wall
+from runner import Run
+
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
+
+
+def measures_table(outcomes: Sequence[Outcome], judged: bool) -> Table:
+    head = ("data set", "measure", "measured", "asked", "")
+    return head, [measure_row(outcome, measure, judged) for outcome in outcomes for measure in outcome.experiment.measures]
+
+
+def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, ...]:
+    bound = measure.bound(outcome.data_set)
+    missing = [program.tool for program in outcome.experiment.programs
+               if program.name in measure.programs and program.name not in outcome.runs]
+    if missing:
+        return outcome.data_set, measure.name, "not measured", str(bound or "-"), f"no {missing[0]}"
+    values = measure.values(*(outcome.runs[name] for name in measure.programs))
+    if bound is None:
+        verdict = ""
+    elif not judged:
+        verdict = "not judged"
+    else:
+        verdict = "ok" if bound.holds(median(values)) else "MISSED"
+    return outcome.data_set, measure.name, f"{spread(values)} {measure.unit}", str(bound or "-"), verdict
+
+
+def programs_table(outcomes: Sequence[Outcome]) -> Table:
+    head = ("data set", "program", "wall s", "CPU s", "peak MiB", "MB read", "times ours")
+    return head, [row for outcome in outcomes for row in program_rows(outcome)]
+
+
+def program_rows(outcome: Outcome) -> list[tuple[str, ...]]:
+    """The last program of an experiment is ours; the ratio says how many times longer the others take."""
+    *others, ours = [program.name for program in outcome.experiment.programs]
+    rows = []
+    for name, runs in outcome.runs.items():
+        compared = name in others and ours in outcome.runs
+        ratio = number(median_wall(runs) / median_wall(outcome.runs[ours])) if compared else ""
+        rows.append((outcome.data_set, name, *costs(runs), ratio))
+    return rows
+
+
+def costs(runs: Sequence[Run]) -> tuple[str, ...]:
+    read = [run.bytes_read / 1e6 for run in runs if run.bytes_read is not None]
+    return (
+        spread([run.wall_seconds for run in runs]),
+        spread([run.cpu_seconds for run in runs]),
+        spread([run.peak_memory_bytes / (1 << 20) for run in runs]),
+        number(median(read)) if read else "unknown",
+    )
+
+
+def command_lines(outcomes: Sequence[Outcome], shorten: dict[str, str]) -> list[str]:
+    """Each command once; long folders by their short names, since they say nothing to another reader."""
+    lines = []
+    for outcome in outcomes:
+        for runs in outcome.runs.values():
+            words = runs[0].command
+            for folder, short in shorten.items():
+                words = [word.replace(folder, short) for word in words]
+            lines.append(shlex.join(words))
+    return list(dict.fromkeys(lines))
+
+
+def spread(values: Sequence[float]) -> str:
+    least, middle, most = number(min(values)), number(median(values)), number(max(values))
+    return middle if least == most else f"{middle} ({least}-{most})"
+
+
+def number(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.2f}" if value >= 10 else f"{value:.3f}"
+
+
+def as_text(table: Table) -> str:
+    head, rows = table
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    lines = [head, tuple("-" * width for width in widths), *rows]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+
+
+def as_markdown(table: Table) -> str:
+    head, rows = table
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def document(title: str, tables: Sequence[Table], notes: Sequence[str], commands: Sequence[str], markdown: bool) -> str:
+    """The whole page, for the terminal or as Markdown."""
+    show = as_markdown if markdown else as_text
+    parts = [f"## {title}" if markdown else title, *(show(table) for table in tables if table[1])]
+    parts.append("\n".join(f"- {note}" for note in notes))
+    parts.append("\n".join(f"    {command}" for command in commands))
+    return "\n\n".join(parts) + "\n"

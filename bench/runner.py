@@ -1,0 +1,134 @@
+"""Runs any program the same way, says what it cost, and keeps that as a line of JSON."""
+import dataclasses
+import datetime
+import json
+import os
+import platform
+import shlex
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Run:
+    command: list[str]
+    wall_seconds: float
+    cpu_seconds: float  # user and system, all threads
+    # Never less than what this Python holds: Linux counts the memory a process had before exec.
+    peak_memory_bytes: int
+    bytes_read: int | None  # through read calls, from the page cache too; None where /proc does not tell
+    disk_bytes_read: int
+    first_output_seconds: float | None  # when the first byte of stdout came
+    stdout: str
+
+    def summary(self) -> dict:
+        """The one JSON object that a program prints under --json; empty for other output."""
+        try:
+            value = json.loads(self.stdout)
+        except ValueError:
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+class RunFailed(Exception):
+    """Says which command failed, how, and the end of what it wrote to stderr."""
+
+    def __init__(self, command: list[str], what: str, stderr: str = ""):
+        lines = [f"{what}: {shlex.join(command)}", *("  " + line for line in stderr.splitlines()[-10:])]
+        super().__init__("\n".join(lines))
+
+
+def run(command: list[str]) -> Run:
+    """Runs a program to its end; throws RunFailed unless it exits with 0."""
+    with tempfile.TemporaryFile() as stderr:
+        begin = time.perf_counter()
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr)
+        except OSError as error:
+            raise RunFailed(command, f"cannot start ({error.strerror})") from error
+        try:
+            with process.stdout:
+                stdout, first_output = read_all(process.stdout.fileno(), begin)
+            # WNOWAIT leaves the ended process in /proc, so that its final count of bytes can still be read.
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        except BaseException:  # interrupted: leave nothing running behind
+            process.kill()
+            process.wait()
+            raise
+        wall = time.perf_counter() - begin
+        counts = io_counts(process.pid)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            stderr.seek(0)
+            raise RunFailed(command, f"exit code {process.returncode}", stderr.read().decode(errors="replace"))
+    return Run(
+        command=command,
+        wall_seconds=wall,
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        peak_memory_bytes=usage.ru_maxrss * 1024,
+        bytes_read=counts.get("rchar"),
+        disk_bytes_read=counts.get("read_bytes", usage.ru_inblock * 512),
+        first_output_seconds=first_output,
+        stdout=stdout.decode(errors="replace"),
+    )
+
+
+def read_all(descriptor: int, begin: float) -> tuple[bytes, float | None]:
+    pieces, first_output = [], None
+    while piece := os.read(descriptor, 1 << 16):
+        if first_output is None:
+            first_output = time.perf_counter() - begin
+        pieces.append(piece)
+    return b"".join(pieces), first_output
+
+
+def io_counts(process: int) -> dict[str, int]:
+    try:
+        lines = Path(f"/proc/{process}/io").read_text().splitlines()
+    except OSError:  # not Linux, or not permitted
+        return {}
+    return {name: int(count) for name, count in (line.split(":") for line in lines)}
+
+
+def record(path: Path, measured: Run, commit: str, machine: dict, **labels) -> None:
+    """Appends a run to a JSONL file; what the program printed is kept only when it is a JSON summary."""
+    fields = dataclasses.asdict(measured)
+    fields.pop("stdout")
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    line = labels | fields | {"summary": measured.summary(), "commit": commit, "machine": machine, "time": now}
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def machine() -> dict:
+    """What a reader needs to compare numbers, and nothing that names the computer."""
+    return {
+        "cpu": cpu_model(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "kernel": f"{platform.system()} {platform.release()}",
+    }
+
+
+def cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def commit_of(folder: Path) -> str:
+    """The commit a folder stands at, marked when files differ from it; "unknown" outside of git."""
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True).stdout
+    try:
+        return git("rev-parse", "--short=12", "HEAD").strip() + ("-modified" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
