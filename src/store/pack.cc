@@ -1,8 +1,6 @@
 #include "store/pack.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -13,10 +11,11 @@
 #include "base/file.h"
 #include "base/threads.h"
 #include "store/codec.h"
-#include "store/index_code.h"
+#include "store/sample.h"
 #include "store/store_writer.h"
 #include "store/svmlight.h"
 #include "store/text_source.h"
+#include "store/weight_reader.h"
 
 namespace linblock {
 
@@ -24,7 +23,6 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{128} << 10;
 constexpr uint64_t kMostSample = uint64_t{4} << 20;
-constexpr uint64_t kSecondLook = uint64_t{512} << 10;
 constexpr uint64_t kUsualChunk = uint64_t{256} << 10;
 constexpr uint32_t kUsualBuckets = 64;
 
@@ -56,69 +54,6 @@ struct PackPlan {
   uint32_t buckets;
   size_t pieces;
 };
-
-// One number a row, beside the text.
-class WeightReader {
- public:
-  explicit WeightReader(const std::string& path) : path_(path), source_({path}, kPieceBytes, kPieceBytes) {}
-
-  float next() {
-    std::string_view line;
-    if (!next_line(line))
-      fail(ErrorKind::input, "'{}' has {} weights, and the data has more rows: one number a row is expected", path_,
-           line_);
-    double weight = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), weight);
-    if (error != std::errc() || end != line.data() + line.size())
-      fail(ErrorKind::input, "{}:{}:1: the weight '{}' is not a number", path_, line_, line.substr(0, 40));
-    if (!(weight >= 0) || weight > std::numeric_limits<float>::max())
-      fail(ErrorKind::input, "{}:{}:1: the weight '{}' is not a number from 0 to 3.4e38", path_, line_, line);
-    return static_cast<float>(weight);
-  }
-
-  void expect_end(uint64_t rows) {
-    std::string_view line;
-    if (next_line(line))
-      fail(ErrorKind::input, "'{}' has more weights than the {} rows of the data: one number a row is expected", path_,
-           rows);
-  }
-
- private:
-  bool next_line(std::string_view& line) {
-    while (true) {
-      if (at_ == piece_.size) {
-        if (!source_.next(piece_)) return false;
-        if (piece_.too_long)
-          fail(ErrorKind::input, "'{}' has a line that is no weight: one number a row is expected", path_);
-        at_ = 0;
-      }
-      const std::string_view rest(reinterpret_cast<const char*>(piece_.text.data()) + at_, piece_.size - at_);
-      const size_t end = rest.find('\n');
-      line = rest.substr(0, end);
-      at_ += end + 1;
-      ++line_;
-      while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
-      while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-      if (!line.empty()) return true;
-    }
-  }
-
-  std::string path_;
-  TextSource source_;
-  TextPiece piece_;
-  size_t at_ = 0;
-  uint64_t line_ = 0;
-};
-
-void scale_to_unit_length(ParsedRows& rows) {
-  for (size_t row = 0; row < rows.size(); ++row) {
-    double sum = 0;
-    for (const float value : rows.value(row)) sum += static_cast<double>(value) * value;
-    if (sum == 0) continue;
-    const double scale = 1 / std::sqrt(sum);
-    for (float& value : rows.value(row)) value = static_cast<float>(value * scale);
-  }
-}
 
 class Packer {
  public:
@@ -189,7 +124,7 @@ class Packer {
   void deliver(std::unique_ptr<Piece> piece);
   void route(const Piece& piece);
   void refuse(const Piece& piece, const BadLine& bad);
-  void check_disk(uint64_t encoded_bytes, uint64_t text_bytes);
+  void check_disk(const Sample& sample) const;
 
   const PackOptions& options_;
   const PackContext& context_;
@@ -217,14 +152,12 @@ class Packer {
   size_t last_input_ = 0;
 };
 
-// Looks at the beginning of the data: which features are frequent, how long gaps are, what a codec would bring.
+// Reads the beginning of the data, learns from it what a store must know before its first row, and keeps the text: it
+// is packed like all the rest.
 void Packer::begin_store() {
   uint64_t text_bytes = 0;
   bool whole_input = false;
   Checksum fingerprint;
-  ParsedRows rows;
-  std::vector<uint32_t> indices;
-  indices.reserve(plan_.sample_bytes / 8);
   while (text_bytes < plan_.sample_bytes) {
     TextPiece piece;
     if (!source_.next(piece)) {
@@ -233,48 +166,14 @@ void Packer::begin_store() {
     }
     fingerprint.add({piece.text.data(), piece.size});
     text_bytes += piece.size;
-    const bool usable = !piece.too_long;
     sampled_.push_back(std::move(piece));
-    if (!usable) break;
-    parse_svmlight({sampled_.back().text.data(), sampled_.back().size},
-                   {.index_zero = parsing_.index_zero, .most_bad = SIZE_MAX}, rows);
-    indices.insert(indices.end(), rows.all_indices().begin(), rows.all_indices().end());
+    if (sampled_.back().too_long) break;
   }
-  FeatureMap features = FeatureMap::from_sample(indices, plan_.map_bytes);
-  indices = {};
-
-  // A second look, with the features' new numbers, at as much as makes one chunk.
-  GapHistogram gaps;
-  std::vector<uint32_t> numbers;
-  ChunkBuilder builder;
-  EncodedRows encoded;
-  uint64_t looked_at = 0;
-  unsigned width_set = 0;
-  for (const int step : {0, 1}) {
-    if (step == 1) width_set = best_width_set(gaps);
-    const RowEncoder encoder(features, width_set);
-    looked_at = 0;
-    bool full = false;
-    for (size_t i = 0; i < sampled_.size() && !full && !sampled_[i].too_long; ++i) {
-      parse_svmlight({sampled_[i].text.data(), sampled_[i].size},
-                     {.index_zero = parsing_.index_zero, .most_bad = SIZE_MAX}, rows);
-      if (options_.normalize) scale_to_unit_length(rows);
-      looked_at += sampled_[i].size;
-      for (size_t row = 0; row < rows.size() && step == 0; ++row) {
-        const std::span<const uint32_t> index = rows.index(row);
-        numbers.resize(index.size());
-        features.apply(index, {}, numbers.data(), nullptr);
-        gaps.add(numbers);
-      }
-      for (size_t row = 0; row < rows.size() && step == 1 && !full; ++row) {
-        encoded.clear();
-        encoder.add(rows.label(row), 1, rows.index(row), rows.value(row), encoded);
-        full = !builder.has_room_for(encoded[0], plan_.chunk_bytes);
-        if (!full) builder.add(row, encoded[0]);
-      }
-      full |= looked_at >= kSecondLook;
-    }
-  }
+  Sample sample = look_at(sampled_, {.index_zero = parsing_.index_zero,
+                                     .normalize = options_.normalize,
+                                     .chunk_bytes = plan_.chunk_bytes,
+                                     .map_bytes = plan_.map_bytes});
+  check_disk(sample);
   StoreOptions store{.seed = options_.seed,
                      .shuffle = options_.shuffle,
                      .buckets = plan_.buckets,
@@ -284,30 +183,26 @@ void Packer::begin_store() {
   // Small data in many buckets would be all padding.
   if (whole_input)
     store.buckets = static_cast<uint32_t>(std::clamp<uint64_t>(text_bytes / 2 / plan_.chunk_bytes, 1, plan_.buckets));
-  Buffer chunk;
-  if (!builder.empty()) {
-    builder.finish(width_set, chunk);
-    check_disk(chunk.size(), looked_at);
-  }
   if (options_.codec == "auto") {
-    CodecChoice choice = choose_codec(chunk.span(), writer_.folder());
+    CodecChoice choice = choose_codec(sample.chunk.span(), writer_.folder());
     store.codec = choice.codec;
     store.codec_reason = std::move(choice.reason);
   } else {
     store.codec = codec_of(options_.codec);
   }
-  writer_.begin(store, std::move(features), width_set, fingerprint.value());
+  writer_.begin(store, std::move(sample.features), sample.width_set, fingerprint.value());
 }
 
-void Packer::check_disk(uint64_t encoded_bytes, uint64_t text_bytes) {
-  if (source_.total_bytes() == 0 || source_.any_compressed()) return;
-  const double share = static_cast<double>(encoded_bytes) / static_cast<double>(std::max<uint64_t>(text_bytes, 1));
-  const auto needed = static_cast<uint64_t>(share * 0.5 * static_cast<double>(source_.total_bytes()));
+// A guess, and so only half of it is asked for; while packing, the writer looks again.
+void Packer::check_disk(const Sample& sample) const {
+  if (source_.total_bytes() == 0 || source_.any_compressed() || sample.chunk_text_bytes == 0) return;
+  const double share = static_cast<double>(sample.chunk.size()) / static_cast<double>(sample.chunk_text_bytes);
+  const auto needed = static_cast<uint64_t>(share * static_cast<double>(source_.total_bytes()));
   const uint64_t free = free_disk_bytes(writer_.folder());
-  if (needed > free)
+  if (needed / 2 > free)
     fail(ErrorKind::io,
-         "the store would need about {} and the disk of '{}' has {} free: free some space or choose another "
-         "disk with -o",
+         "the store would need about {} and the disk of '{}' has {} free: free some space or choose another disk with "
+         "-o",
          human_bytes(needed), writer_.folder(), human_bytes(free));
 }
 

@@ -1,0 +1,31 @@
+// Row weights: a text file with one number a row, beside the data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "store/text_source.h"
+
+namespace linblock {
+
+class WeightReader {
+ public:
+  explicit WeightReader(const std::string& path);
+
+  // Throws ErrorKind::input for a line that is no weight, and at the end of the file.
+  float next();
+  // Throws ErrorKind::input where weights are left over.
+  void expect_end(uint64_t rows);
+
+ private:
+  bool next_line(std::string_view& line);
+
+  std::string path_;
+  TextSource source_;
+  TextPiece piece_;
+  size_t at_ = 0;
+  uint64_t line_ = 0;
+};
+
+}  // namespace linblock
