@@ -48,6 +48,7 @@ void add_generate(CLI::App& app, Session& session) {
     } else {
       fail(ErrorKind::usage, "'{}' is not a kind of data: choose documents, dense or clusters", request->kind);
     }
+    check(chosen);
     const bool to_file = request->output != "-";
     File file = to_file ? File::create(request->output) : File::standard_output();
     ProgressBar bar(session.terminal, "generating");

@@ -25,6 +25,10 @@ struct EncodedRow {
 
 class ChunkBuilder {
  public:
+  ChunkBuilder() = default;
+  // Takes its memory at once; what is not used is never touched.
+  explicit ChunkBuilder(uint64_t chunk_bytes);
+
   // Where chunks are cut: by the size of their rows, which no codec changes. A single row always has room.
   bool has_room_for(const EncodedRow& row, uint64_t chunk_bytes) const;
   bool empty() const { return ids_.empty(); }

@@ -19,6 +19,11 @@ std::span<const unsigned char> bytes_of(const std::vector<T>& values) {
 
 }  // namespace
 
+ChunkBuilder::ChunkBuilder(uint64_t chunk_bytes) {
+  indices_.reserve(chunk_bytes);
+  values_.reserve(chunk_bytes / sizeof(float));
+}
+
 ChunkBuilder::Mode ChunkBuilder::mode_of(const EncodedRow& row) {
   if (!row.equal) return Mode::each;
   return row.values.empty() || row.values.front() == 1.0F ? Mode::ones : Mode::per_row;

@@ -156,6 +156,8 @@ class Generator {
   const GenerateOptions options_;
 };
 
+}  // namespace
+
 void check(const GenerateOptions& options) {
   if (options.rows == 0) fail(ErrorKind::usage, "--rows must be at least 1");
   if (options.features == 0) fail(ErrorKind::usage, "--features must be at least 1");
@@ -164,8 +166,6 @@ void check(const GenerateOptions& options) {
     fail(ErrorKind::usage, "--nonzeros must be between 1 and --features ({})", options.features);
   if (!(options.noise >= 0 && options.noise <= 1)) fail(ErrorKind::usage, "--noise must be between 0 and 1");
 }
-
-}  // namespace
 
 void generate(const GenerateOptions& options, const std::function<void(std::string_view)>& sink) {
   check(options);

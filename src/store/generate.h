@@ -25,7 +25,10 @@ struct GenerateOptions {
   size_t threads = 1;
 };
 
-// Calls `sink` with the text in order; throws ErrorKind::usage for options that make no sense.
+// Throws ErrorKind::usage for options that make no sense.
+void check(const GenerateOptions& options);
+
+// Calls `sink` with the text in order.
 void generate(const GenerateOptions& options, const std::function<void(std::string_view)>& sink);
 
 }  // namespace linblock

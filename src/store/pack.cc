@@ -21,7 +21,7 @@ namespace linblock {
 
 namespace {
 
-constexpr size_t kPieceBytes = size_t{128} << 10;
+constexpr uint64_t kProgramBytes = uint64_t{7} << 20;  // code, libraries and stacks
 constexpr uint64_t kMostSample = uint64_t{4} << 20;
 constexpr uint64_t kUsualChunk = uint64_t{256} << 10;
 constexpr uint32_t kUsualBuckets = 64;
@@ -29,27 +29,38 @@ constexpr uint32_t kUsualBuckets = 64;
 // How --memory is shared out. A row passes through text, parsed and encoded form and a chunk, so the longest line is
 // a small part; buckets hold a chunk each and are the largest part.
 struct PackPlan {
-  explicit PackPlan(const PackOptions& options) {
+  // `existing`: the store that is appended to, whose chunks and buckets are given.
+  PackPlan(const PackOptions& options, const StoreInfo* existing) {
     if (options.memory_bytes < kLeastPackMemory)
       fail(ErrorKind::memory, "--memory {} is too little to pack in: give at least {}",
            human_bytes(options.memory_bytes), human_bytes(kLeastPackMemory));
-    longest_line = options.memory_bytes / 16;
-    sample_bytes = std::min(kMostSample, options.memory_bytes / 16);
-    map_bytes = options.memory_bytes / 16;
-    bucket_bytes = options.memory_bytes / 4;
-    chunk_bytes = options.chunk_bytes.value_or(
-        std::clamp<uint64_t>(bucket_bytes / kUsualBuckets / 4096 * 4096, format::kSmallestChunkBytes, kUsualChunk));
+    const uint64_t own = options.memory_bytes - kProgramBytes;
+    piece_bytes = std::clamp<uint64_t>(own / 128 / 4096 * 4096, 64 << 10, 128 << 10);
+    longest_line = own / 16;
+    sample_bytes = std::min(kMostSample, own / 8);
+    map_bytes = own / 16;
+    pieces = options.threads + 2;
+    if (existing != nullptr) {
+      chunk_bytes = existing->chunk_bytes;
+      buckets = existing->buckets;
+      if (chunk_bytes * buckets > own / 2)
+        fail(ErrorKind::memory,
+             "this store has {} buckets with chunks of {}: to append to it, give --memory {} or more", buckets,
+             human_bytes(chunk_bytes), human_bytes(2 * chunk_bytes * buckets + kProgramBytes));
+      return;
+    }
+    const uint64_t bucket_bytes = own / 4;
+    chunk_bytes = options.chunk_bytes.value_or(std::clamp<uint64_t>(bucket_bytes / 32 / 4096 * 4096, 0, kUsualChunk));
     if (chunk_bytes < format::kSmallestChunkBytes || chunk_bytes > bucket_bytes)
-      fail(ErrorKind::usage, "--chunk-bytes {} must be between 4K and a quarter of the memory ({})",
+      fail(ErrorKind::usage, "--chunk-bytes {} must be between 4K and, with this --memory, {}",
            human_bytes(chunk_bytes), human_bytes(bucket_bytes));
     buckets = static_cast<uint32_t>(std::clamp<uint64_t>(bucket_bytes / chunk_bytes, 1, kUsualBuckets));
-    pieces = options.threads * 2 + 1;
   }
 
+  uint64_t piece_bytes;
   uint64_t longest_line;
   uint64_t sample_bytes;
   uint64_t map_bytes;
-  uint64_t bucket_bytes;
   uint64_t chunk_bytes;
   uint32_t buckets;
   size_t pieces;
@@ -61,8 +72,8 @@ class Packer {
          const PackContext& context)
       : options_(options),
         context_(context),
-        plan_(options),
-        source_(inputs, kPieceBytes, plan_.longest_line),
+        plan_(options, writer.appending() ? &writer.info() : nullptr),
+        source_(inputs, plan_.piece_bytes, plan_.longest_line),
         writer_(writer) {
     if (!options.weights.empty()) weights_.emplace(options.weights);
     if (!options.rejects.empty()) rejects_ = File::create(options.rejects);
@@ -328,7 +339,7 @@ void Packer::refuse(const Piece& piece, const BadLine& bad) {
 
 PackReport pack(const std::vector<std::string>& inputs, const std::string& store, const PackOptions& options,
                 const PackContext& context) {
-  const PackPlan plan(options);  // refuses impossible sizes before anything is created
+  const PackPlan plan(options, nullptr);  // refuses impossible sizes before anything is created
   StoreWriter writer(store);
   return Packer(inputs, writer, options, context).run();
 }
@@ -336,9 +347,7 @@ PackReport pack(const std::vector<std::string>& inputs, const std::string& store
 PackReport append(const std::vector<std::string>& inputs, const std::string& store, const PackOptions& options,
                   const PackContext& context) {
   const std::unique_ptr<StoreWriter> writer = StoreWriter::append_to(store);
-  PackOptions own = options;
-  own.chunk_bytes = writer->info().chunk_bytes;
-  return Packer(inputs, *writer, own, context).run();
+  return Packer(inputs, *writer, options, context).run();
 }
 
 }  // namespace linblock

@@ -11,7 +11,7 @@ namespace linblock {
 
 namespace {
 
-constexpr size_t kMostSealed = 32;                        // finished chunks that wait for an earlier one
+constexpr size_t kMostSealed = 8;                         // finished chunks that wait for an earlier one
 constexpr uint64_t kDiskCheckBytes = uint64_t{32} << 20;  // how often free space is looked at
 constexpr uint64_t kDiskReserve = uint64_t{4} << 20;      // left for the directory, the manifest and other people
 
@@ -96,7 +96,7 @@ void StoreWriter::start_segment() {
   directory_file_ = File::create(directory_path(folder_, segment_.number));
   segment_file_.write_at(segment_header(info_.seal, segment_.number), 0);
   buckets_.resize(info_.buckets);
-  for (auto& bucket : buckets_) bucket = std::make_unique<ChunkBuilder>();
+  for (auto& bucket : buckets_) bucket = std::make_unique<ChunkBuilder>(info_.chunk_bytes);
 }
 
 void StoreWriter::add(const Row& row) {
@@ -130,7 +130,7 @@ void StoreWriter::route(const EncodedRow& row) {
     const std::lock_guard lock(mutex_);
     pending_.push_back({next_sequence_++, bucket, std::move(buckets_[bucket])});
     if (idle_builders_.empty()) {
-      buckets_[bucket] = std::make_unique<ChunkBuilder>();
+      buckets_[bucket] = std::make_unique<ChunkBuilder>(info_.chunk_bytes);
     } else {
       buckets_[bucket] = std::move(idle_builders_.back());
       idle_builders_.pop_back();

@@ -1,0 +1,93 @@
+#include "base/dot.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+
+namespace linblock {
+namespace {
+
+struct Case {
+  std::vector<uint32_t> index;
+  std::vector<float> value;
+  std::vector<float> weights;
+};
+
+Case random_case(size_t length, uint64_t seed) {
+  Random random(seed, length);
+  Case made{.index = {}, .value = {}, .weights = std::vector<float>(8 * length + 8)};
+  for (float& weight : made.weights) weight = static_cast<float>(2 * random.unit() - 1);
+  for (size_t i = 0; i < length; ++i) {
+    made.index.push_back(static_cast<uint32_t>(8 * i + random.below(8)));
+    made.value.push_back(static_cast<float>(2 * random.unit() - 1));
+  }
+  return made;
+}
+
+// Eight partial sums, element k in sum k mod 8, added up as the instructions for halving a vector would.
+float eight_sums(const Case& made) {
+  std::array<float, 8> sums{};
+  for (size_t k = 0; k < made.index.size(); ++k) {
+    volatile float product = made.weights[made.index[k]] * made.value[k];  // never fused with the addition
+    sums[k % 8] += product;
+  }
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+TEST(Dot, IsNearThePlainSumInDouble) {
+  for (size_t length = 0; length <= 300; ++length) {
+    const Case made = random_case(length, 1);
+    double sum = 0;
+    double size = 0;
+    for (size_t k = 0; k < length; ++k) {
+      const double term = static_cast<double>(made.weights[made.index[k]]) * made.value[k];
+      sum += term;
+      size += std::abs(term);
+    }
+    EXPECT_NEAR(dot(made.index, made.value, made.weights.data()), sum, 1e-6 * size) << length;
+  }
+}
+
+TEST(Dot, GivesTheSameBitsOnEveryMachineForAllLengths) {
+  for (size_t length = 0; length <= 40; ++length)
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      const Case made = random_case(length, seed);
+      EXPECT_EQ(std::bit_cast<uint32_t>(dot(made.index, made.value, made.weights.data())),
+                std::bit_cast<uint32_t>(eight_sums(made)))
+          << length << " numbers, seed " << seed;
+    }
+}
+
+TEST(Dot, IsZeroForAnEmptyRow) { EXPECT_EQ(dot({}, {}, nullptr), 0.0F); }
+
+TEST(Dot, ReadsRowsAtAnyAddress) {
+  const Case made = random_case(33, 5);
+  for (size_t skipped = 0; skipped < 17; ++skipped) {
+    const Case rest{.index = {made.index.begin() + static_cast<ptrdiff_t>(skipped), made.index.end()},
+                    .value = {made.value.begin() + static_cast<ptrdiff_t>(skipped), made.value.end()},
+                    .weights = made.weights};
+    EXPECT_EQ(dot(std::span(made.index).subspan(skipped), std::span(made.value).subspan(skipped), made.weights.data()),
+              eight_sums(rest))
+        << skipped;
+  }
+}
+
+TEST(Dot, ReachesWeightsBeyondTheRangeOfSignedIndices) {
+  // The address of a weight that cannot exist is never made: the pointer is moved back by as much.
+  const std::vector<float> weights = {2, 3};
+  const uint32_t far = 0x80000001U;
+  const std::vector<uint32_t> index(9, far);
+  const std::vector<float> value(9, 1);
+  const auto* base = reinterpret_cast<const float*>(reinterpret_cast<uintptr_t>(weights.data() + 1) -
+                                                    static_cast<uintptr_t>(far) * sizeof(float));
+  EXPECT_EQ(dot(index, value, base), 27.0F);
+}
+
+}  // namespace
+}  // namespace linblock
