@@ -193,14 +193,15 @@ bool File::is_regular() const {
 FileLock FileLock::acquire(const std::string& path, std::string_view purpose) {
   const int descriptor = permitted(Call::lock, path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
   if (descriptor < 0) fail_io("create the lock", path);
-  FileLock lock(descriptor);
-  std::array<char, 256> text{};
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    std::array<char, 256> text{};
     const ssize_t length = ::pread(descriptor, text.data(), text.size() - 1, 0);
+    ::close(descriptor);
     const std::string holder(text.data(), length > 0 ? static_cast<size_t>(length) : 0);
     fail(ErrorKind::io, "'{}' is in use by {}: wait until it has finished, or stop it", parent_directory(path),
          holder.empty() ? "another linblock process" : holder);
   }
+  FileLock lock(descriptor);
   const std::string holder = fmt::format("process {} ({})", ::getpid(), purpose);
   if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, holder.data(), holder.size(), 0) < 0)
     fail_io("write the lock", path);
@@ -208,7 +209,10 @@ FileLock FileLock::acquire(const std::string& path, std::string_view purpose) {
 }
 
 FileLock::~FileLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ < 0) return;
+  // An empty lock file means nobody: what a store holds does not depend on who wrote it. A failure changes nothing.
+  [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, 0);
+  ::close(descriptor_);
 }
 
 FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}

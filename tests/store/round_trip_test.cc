@@ -136,6 +136,14 @@ TEST(RoundTrip, AnotherSeedPutsRowsElsewhereAndKeepsThem) {
   EXPECT_NE(files_of(folder / "one")["segment-000001.rows"], files_of(folder / "two")["segment-000001.rows"]);
 }
 
+TEST(RoundTrip, TheLargestFloatsComeBack) {
+  const Folder folder;
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  const std::vector<OwnedRow> rows = {{0, 1, kLargest, {1, 2}, {kLargest, 0.5F}}, {1, -1, 1, {1, 2}, {-kLargest, 1}}};
+  pack_rows(rows, folder / "store", small_options());
+  EXPECT_EQ(verified_rows(folder / "store"), rows);
+}
+
 TEST(RoundTrip, RowsFromTwoFilesAreNumberedOn) {
   const Folder folder;
   const auto first = sample_rows(100, 1);

@@ -19,7 +19,7 @@ inline rc::Gen<float> finite_float() {
   return rc::gen::map(rc::gen::arbitrary<uint32_t>(), [](uint32_t bits) {
     float value = 0;
     std::memcpy(&value, &bits, sizeof(value));
-    return std::isfinite(value) ? value : std::numeric_limits<float>::max();
+    return std::isfinite(value) ? value : 1e38F;
   });
 }
 
