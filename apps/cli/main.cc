@@ -75,7 +75,6 @@ int run(int count, char** words) {
   stop_flag = &session.stop;
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error like any other
 
   CLI::App app("linblock trains linear classifiers on data larger than memory, to a certified optimum.", "linblock");
   app.set_version_flag("--version", "linblock 0.1.0");

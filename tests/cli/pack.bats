@@ -148,11 +148,12 @@ assert info["labels"] == {"-1": 1, "1": 2}, info'
   expect 4 "segment-000001.rows"
 }
 
-@test "unpack to a closed pipe ends quietly enough" {
+@test "unpack to a closed pipe ends without a word" {
   linblock generate documents -o d.svm --rows 3000 --features 1000 -q
   linblock pack d.svm -o s -q
   linblock unpack s 2>err | head -1 >first
   [ -s first ]
+  [ ! -s err ]
 }
 
 @test "Ctrl-C while packing leaves nothing behind" {
