@@ -147,6 +147,7 @@ class Packer {
   SvmlightOptions parsing_;
   bool normalize_ = false;
   PackReport report_;
+  std::atomic<uint64_t> rows_routed_ = 0;  // for the observer, whatever thread calls it
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -239,8 +240,7 @@ std::unique_ptr<Packer::Piece> Packer::take_piece() {
     changed_.notify_all();
     return nullptr;
   }
-  context_.observer(
-      {.bytes_read = source_.bytes_read(), .total_bytes = source_.total_bytes(), .rows = writer_.info().next_row_id});
+  context_.observer({.bytes_read = source_.bytes_read(), .total_bytes = source_.total_bytes(), .rows = rows_routed_});
   return piece;
 }
 
@@ -314,6 +314,7 @@ void Packer::route(const Piece& piece) {
     report_.nonzeros += row.count;
   }
   report_.rows += piece.rows.size();
+  rows_routed_ = report_.rows;
   lines_before_ += piece.lines;
 }
 
