@@ -241,7 +241,7 @@ void remove_file(const std::string& path) {
 }
 
 void remove_flat_directory(const std::string& path) {
-  for (const std::string& name : list_directory(path)) remove_file(path + "/" + name);
+  for (const std::string& name : list_directory(path)) remove_file(fmt::format("{}/{}", path, name));
   if (!permitted(Call::remove, path) || (::rmdir(path.c_str()) != 0 && errno != ENOENT)) fail_io("remove", path);
 }
 

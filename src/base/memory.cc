@@ -1,5 +1,6 @@
 #include "base/memory.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ uint64_t permitted_memory_bytes() {
     const std::string root = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     const std::string name = second ? "/memory.max" : "/memory.limit_in_bytes";
     while (true) {
-      limit = std::min(limit, number_in(root + path + name, limit));
+      limit = std::min(limit, number_in(fmt::format("{}{}{}", root, path, name), limit));
       if (path.empty() || path == "/") break;
       path.erase(path.find_last_of('/'));
     }

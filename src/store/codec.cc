@@ -133,7 +133,7 @@ double measure_disk(const std::string& folder) {
 }  // namespace
 
 CodecChoice choose_codec(std::span<const unsigned char> sample_chunk, const std::string& folder) {
-  if (sample_chunk.size() < 32 * 1024) return {Codec::none, "the data is too small for compression to matter"};
+  if (sample_chunk.size() < size_t{32} << 10) return {Codec::none, "the data is too small for compression to matter"};
   const double disk = measure_disk(folder);
   // Seconds a raw byte, to read and to decompress: the two may overlap, but a processor that decompresses does not
   // train meanwhile.

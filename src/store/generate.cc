@@ -145,7 +145,7 @@ class Generator {
     const uint64_t centre = options_.kind == DataKind::clusters ? random.below(kCentres) : 0;
     const double spread = options_.kind == DataKind::clusters ? 0.25 : 0.8;
     for (uint32_t feature = 0; feature < options_.features; ++feature) {
-      Random place(mix64(options_.seed, drawn * kCentres + centre), feature);
+      Random place(mix64(options_.seed, uint64_t{drawn} * kCentres + centre), feature);
       const double mean = 2 * place.unit() - 1;
       // The sum of three uniforms is near enough to normal, and ten times as fast.
       const double draw = random.unit() + random.unit() + random.unit() - 1.5;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "store/chunk.h"
@@ -26,7 +27,7 @@ class RowBlock {
   // Gives the chunks back, so that their memory can be used again.
   std::vector<Chunk> release() {
     first_row_.assign(1, 0);
-    return std::move(chunks_);
+    return std::exchange(chunks_, {});
   }
 
  private:

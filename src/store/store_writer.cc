@@ -222,7 +222,7 @@ bool StoreWriter::seal_one() {
     store(to + 24, chunk.rows);
     store(to + 28, chunk.nonzeros);
     store(to + 32, chunk.bucket);
-    flush_directory(64 * 1024);
+    flush_directory(size_t{64} << 10);
     check_disk(chunk.bytes.size());
     moved_.notify_all();
     lock.unlock();

@@ -25,7 +25,7 @@ struct StoreOptions {
   uint64_t seed = 1;
   bool shuffle = true;  // false: one bucket, the order of the input
   uint32_t buckets = 64;
-  uint64_t chunk_bytes = 256 * 1024;
+  uint64_t chunk_bytes = uint64_t{256} << 10;
   Codec codec = Codec::none;
   std::string codec_reason = "chosen by the user";
   bool normalized = false;
