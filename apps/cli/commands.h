@@ -25,6 +25,9 @@ void add_info(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
 void add_unpack(CLI::App& app, Session& session);
 void add_generate(CLI::App& app, Session& session);
+void add_train(CLI::App& app, Session& session);
+void add_predict(CLI::App& app, Session& session);
+void add_evaluate(CLI::App& app, Session& session);
 
 // Options that several commands share, under one name and one meaning.
 void add_memory_option(CLI::App& command, uint64_t& bytes);

@@ -89,6 +89,9 @@ int run(int count, char** words) {
   add_verify(app, session);
   add_unpack(app, session);
   add_append(app, session);
+  add_train(app, session);
+  add_predict(app, session);
+  add_evaluate(app, session);
   add_generate(app, session);
   try {
     app.parse(count, words);

@@ -52,6 +52,25 @@ __attribute__((target("avx2"))) float dot_avx2(std::span<const uint32_t> index, 
 
 }  // namespace
 
+double exact_dot(std::span<const uint32_t> index, std::span<const float> value, const float* weights) {
+  std::array<double, kLanes> lanes{};
+  size_t k = 0;
+  for (; k + kLanes <= index.size(); k += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] += double{weights[index[k + lane]]} * double{value[k + lane]};
+  for (size_t lane = 0; k < index.size(); ++k, ++lane) lanes[lane] += double{weights[index[k]]} * double{value[k]};
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+double squared_norm(std::span<const float> value) {
+  std::array<double, 4> lanes{};
+  size_t k = 0;
+  for (; k + 4 <= value.size(); k += 4)
+    for (size_t lane = 0; lane < 4; ++lane) lanes[lane] += double{value[k + lane]} * double{value[k + lane]};
+  for (size_t lane = 0; k < value.size(); ++k, ++lane) lanes[lane] += double{value[k]} * double{value[k]};
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
 float dot(std::span<const uint32_t> index, std::span<const float> value, const float* weights) {
 #if defined(__x86_64__)
   static const bool fast = __builtin_cpu_supports("avx2") != 0;

@@ -272,6 +272,16 @@ void sync_directory(const std::string& path) {
   if (result != 0) fail_io("write to disk", path);
 }
 
+FileStamp file_stamp(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) fail(ErrorKind::input, "'{}' does not exist: check the spelling of the path", path);
+    fail_io("inspect", path);
+  }
+  return {.bytes = static_cast<uint64_t>(status.st_size),
+          .modified_nanoseconds = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
 uint64_t free_disk_bytes(const std::string& path) {
   struct statvfs status {};
   if (::statvfs(path.c_str(), &status) != 0) fail_io("find the free space of", path);

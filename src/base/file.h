@@ -78,6 +78,12 @@ void remove_flat_directory(const std::string& path);
 std::vector<std::string> list_directory(const std::string& path);
 void rename_path(const std::string& from, const std::string& to);
 void sync_directory(const std::string& path);
+struct FileStamp {
+  uint64_t bytes = 0;
+  int64_t modified_nanoseconds = 0;
+};
+// Size and time of the last change: what tells a changed file without reading it.
+FileStamp file_stamp(const std::string& path);
 uint64_t free_disk_bytes(const std::string& path);
 std::string parent_directory(const std::string& path);
 // `limit` guards against a path that points at something huge.

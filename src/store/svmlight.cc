@@ -74,6 +74,7 @@ class SvmlightParser {
     value_ = reinterpret_cast<float*>(out_.values_.data());
     out_.rows_ = 0;
     out_.lines_ = 0;
+    out_.unlabelled_.clear();
     out_.bad_.clear();
   }
 
@@ -150,7 +151,13 @@ class SvmlightParser {
   [[gnu::noinline]] const char* parse_unusual_label(const char* begin, int32_t& label) {
     const char* const end = token_end(begin);
     const char* first = *begin == '+' ? begin + 1 : begin;
-    if (std::find(begin, end, ':') != end)
+    const bool is_feature = std::find(begin, end, ':') != end;
+    if (is_feature && options_.label_optional) {
+      label = 0;
+      out_.unlabelled_.push_back(out_.rows_);
+      return begin;
+    }
+    if (is_feature)
       return complain(begin,
                       fmt::format("the label is missing: the line begins with {}; a row is 'label index:value ...'",
                                   quoted(begin)));

@@ -1,6 +1,7 @@
 // The svmlight parser: whole lines in, labels, indices and values out, and an exact place and reason for what is wrong.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -32,6 +33,9 @@ class ParsedRows {
   std::span<const uint32_t> all_indices() const { return {indices(), rows_ == 0 ? 0 : end(rows_ - 1)}; }
 
   uint64_t lines() const { return lines_; }
+  bool labelled(size_t row) const {
+    return unlabelled_.empty() || !std::binary_search(unlabelled_.begin(), unlabelled_.end(), row);
+  }
   const std::vector<BadLine>& bad() const { return bad_; }
 
  private:
@@ -45,6 +49,7 @@ class ParsedRows {
 
   size_t rows_ = 0;
   uint64_t lines_ = 0;
+  std::vector<size_t> unlabelled_;  // rows without a label, in order
   Buffer labels_;
   Buffer ends_;
   Buffer indices_;
@@ -53,8 +58,9 @@ class ParsedRows {
 };
 
 struct SvmlightOptions {
-  bool index_zero = true;  // false: index 0 is an error, the data is numbered from 1
-  size_t most_bad = 0;     // after more bad lines than this, the rest of the text is not looked at
+  bool index_zero = true;       // false: index 0 is an error, the data is numbered from 1
+  bool label_optional = false;  // a line may begin with a feature; its label is then 0
+  size_t most_bad = 0;          // after more bad lines than this, the rest of the text is not looked at
 };
 
 // `text` ends with a newline and may be read 64 bytes further (Buffer::kSlack).

@@ -18,8 +18,8 @@ struct OwnedRow {
   uint64_t id = 0;
   int32_t label = 0;
   float weight = 1;
-  std::vector<uint32_t> index;
-  std::vector<float> value;
+  std::vector<uint32_t> index = {};
+  std::vector<float> value = {};
 
   bool operator==(const OwnedRow&) const = default;
   Row view() const { return {.id = id, .label = label, .weight = weight, .index = index, .value = value}; }

@@ -1,0 +1,229 @@
+#include "learn/train.h"
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "cli/pack_options.h"
+
+namespace linblock::cli {
+
+namespace {
+
+struct TrainRequest {
+  TrainOptions options;
+  DualBlock dual;
+  std::string model;
+  std::string test;
+  uint64_t memory_bytes = 0;
+  size_t threads = 1;
+  bool dry_run = false;
+};
+
+// "LABEL=WEIGHT", or "balanced".
+void add_class_weight(const std::string& text, TrainOptions& options) {
+  if (text == "balanced") {
+    options.balanced = true;
+    return;
+  }
+  const size_t equals = text.find('=');
+  int32_t label = 0;
+  double weight = 0;
+  const char* const end = text.data() + text.size();
+  const bool good = equals != std::string::npos &&
+                    std::from_chars(text.data() + (text[0] == '+' ? 1 : 0), end, label).ptr == text.data() + equals &&
+                    std::from_chars(text.data() + equals + 1, end, weight).ptr == end && weight >= 0 &&
+                    std::isfinite(weight);
+  if (!good) fail(ErrorKind::usage, "--class-weight '{}' is not LABEL=WEIGHT (such as 1=2.5) or balanced", text);
+  options.class_weights[label] = weight;
+}
+
+double positive_number(const std::string& text, const char* option) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(number > 0) || !std::isfinite(number))
+    fail(ErrorKind::usage, "{} '{}' is not a number above 0", option, text);
+  return number;
+}
+
+void add_number(CLI::App& command, const std::string& name, double& number, const std::string& help) {
+  command
+      .add_option_function<std::string>(
+          name, [&number, name](const std::string& text) { number = positive_number(text, name.c_str()); }, help)
+      ->type_name("X");
+}
+
+// "within 0.8% of the best possible objective"
+std::string certified_words(const Certificate& certificate) {
+  const double gap = certificate.gap();
+  if (!std::isfinite(gap)) return "nothing is certified yet";
+  return fmt::format("certified within {:.2g}% of the best possible objective", 100 * std::max(gap, 0.0));
+}
+
+std::string termination_words(Termination termination) {
+  switch (termination) {
+    case Termination::converged: return "";
+    case Termination::pass_limit: return " (stopped at --max-passes)";
+    case Termination::time_limit: return " (stopped at --max-seconds)";
+    case Termination::interrupted: return " (interrupted)";
+  }
+  return "";
+}
+
+void print_json(const TrainReport& report, double total_seconds, const std::optional<Evaluation>& test) {
+  constexpr std::array<const char*, 4> kTerminations = {"converged", "pass_limit", "time_limit", "interrupted"};
+  const Summary& summary = report.summary;
+  const Certificate& certificate = summary.certificates.front();
+  nlohmann::ordered_json json = {{"rows", report.info.rows},
+                                 {"features", report.info.features()},
+                                 {"nonzeros", report.info.nonzeros},
+                                 {"passes", summary.passes},
+                                 {"bytes_read", summary.bytes_read},
+                                 {"seconds",
+                                  {{"pack", report.pack_seconds},
+                                   {"read", summary.read_wait_seconds},
+                                   {"solve", summary.solve_seconds},
+                                   {"certify", summary.certify_seconds},
+                                   {"total", total_seconds}}},
+                                 {"peak_memory_bytes", peak_resident_bytes()},
+                                 {"primal", certificate.primal},
+                                 {"dual", certificate.dual},
+                                 {"gap", certificate.gap()},
+                                 {"certified", true},
+                                 {"termination", kTerminations[static_cast<size_t>(summary.termination)]},
+                                 {"solver", "dual"},
+                                 {"plan", summary.plan.describe()}};
+  if (test) json["test"] = {{"accuracy", test->accuracy()}, {"rows", test->rows}};
+  fmt::print("{}\n", json.dump());
+}
+
+void run_train(TrainRequest& request, Session& session) {
+  const Terminal& terminal = session.terminal;
+  const auto begin = std::chrono::steady_clock::now();
+  TrainOptions& options = request.options;
+  options.pack.memory_bytes = request.memory_bytes;
+  options.pack.threads = request.threads;
+  options.solve.method = request.dual;
+  ProgressBar packing(terminal, "packing");
+  TrainObserver observer;
+  observer.say = [&](const std::string& sentence) { terminal.say(sentence); };
+  observer.packing.stop = &session.stop;
+  observer.packing.observer = [&](const PackProgress& progress) {
+    packing.update(progress.bytes_read, progress.total_bytes, grouped(progress.rows) + " rows");
+  };
+  observer.plan = [&](const Plan& plan) {
+    packing.finish();
+    terminal.say("plan: " + plan.describe());
+  };
+  observer.pass = [&](const PassReport& pass) {
+    const double gap = pass.dual > 0 ? (pass.primal_estimate - pass.dual) / pass.dual : INFINITY;
+    terminal.say(fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<9} {:.1f} s{}", pass.pass,
+                             pass.primal_estimate, std::isfinite(gap) ? fmt::format("{:.2g}%", 100 * gap) : "-",
+                             pass.seconds,
+                             pass.certified ? fmt::format("  certified {:.3g}%", 100 * pass.certified->gap()) : ""));
+  };
+  const Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
+  const TrainReport report = train(options, context, observer, request.dry_run);
+  if (request.dry_run) return;
+  save_model(request.model, report.model, describe_model(options, report), request.threads);
+  std::optional<Evaluation> test;
+  if (!request.test.empty()) test = evaluate(report.model, {request.test}, request.memory_bytes);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const Summary& summary = report.summary;
+  terminal.say(fmt::format("{}{}; {} {}, {} read, {} of {} used, {:.2f} s",
+                           certified_words(summary.certificates.front()), termination_words(summary.termination),
+                           summary.passes, summary.passes == 1 ? "pass" : "passes", human_bytes(summary.bytes_read),
+                           human_bytes(peak_resident_bytes()), human_bytes(request.memory_bytes), seconds));
+  if (test) terminal.say(fmt::format("test accuracy {:.2f}% ({} rows)", 100 * test->accuracy(), grouped(test->rows)));
+  if (session.json) print_json(report, seconds, test);
+  terminal.say(fmt::format("next: linblock predict {} DATA.svm", request.model));
+  if (summary.termination == Termination::interrupted)
+    fail(ErrorKind::interrupted, "interrupted: the model so far was written");
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("train", "Train a linear classifier to a certified optimum");
+  auto request = std::make_shared<TrainRequest>();
+  TrainOptions& options = request->options;
+  command->add_option("INPUT", options.inputs, "svmlight text (packed first), or a store")->required()->type_name("");
+  command->add_option("-o,--output", request->model, "The model to write")->required()->type_name("MODEL");
+  command->add_option("--test", request->test, "Text to test the model on")->type_name("INPUT");
+  command
+      ->add_option_function<std::string>(
+          "--loss", [&options](const std::string& name) { options.loss = loss_of(name); },
+          "hinge, squared-hinge or logistic (default: squared-hinge)")
+      ->type_name("LOSS");
+  add_number(*command, "--cost", options.cost, "How much the loss counts against |w|^2 / 2 (default: 1)");
+  command
+      ->add_option_function<std::string>(
+          "--bias", [&options](const std::string& text) { options.bias = positive_number(text, "--bias"); },
+          "Add a constant feature of this value (default: none)")
+      ->type_name("B");
+  command->add_option("--positive", options.positive, "This label against all others")->type_name("LABEL");
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--class-weight",
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) add_class_weight(text, options);
+          },
+          "Multiply the cost of a label's rows: LABEL=W (repeatable), or balanced")
+      ->type_name("LABEL=W");
+  add_memory_option(*command, request->memory_bytes);
+  add_threads_option(*command, request->threads);
+  add_number(*command, "--tolerance", options.solve.tolerance,
+             "Stop at this relative duality gap, certified (default: 0.01)");
+  command->add_option("--max-passes", options.solve.max_passes, "Stop after N passes (default: 1000)")->type_name("N");
+  add_number(*command, "--max-seconds", options.solve.max_seconds, "Stop after so many seconds");
+  command->add_option("--seed", options.solve.seed, "Of everything random (default: 1)")->type_name("N");
+  command
+      ->add_option_function<std::string>(
+          "--schedule",
+          [request](const std::string& name) {
+            if (name != "recomposed" && name != "fixed")
+              fail(ErrorKind::usage, "--schedule '{}' is not recomposed or fixed", name);
+            request->dual.schedule = name == "fixed" ? Schedule::fixed : Schedule::recomposed;
+          },
+          "recomposed: new blocks each pass; fixed: the same (default: recomposed)")
+      ->type_name("NAME");
+  command->add_option("--blocks", request->dual.blocks, "With --schedule fixed: how many")->type_name("M");
+  command
+      ->add_option_function<std::string>(
+          "--inner",
+          [request](const std::string& text) {
+            request->dual.converge = text == "converge";
+            request->dual.inner = 0;
+            if (text == "auto" || text == "converge") return;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request->dual.inner);
+            if (error != std::errc() || end != text.data() + text.size() || request->dual.inner < 1)
+              fail(ErrorKind::usage, "--inner '{}' is not a number of rounds, auto or converge", text);
+          },
+          "Rounds over each block: N, auto or converge (default: auto)")
+      ->type_name("N");
+  command
+      ->add_option_function<std::string>(
+          "--block-order",
+          [request](const std::string& name) {
+            if (name != "permuted" && name != "sequential")
+              fail(ErrorKind::usage, "--block-order '{}' is not permuted or sequential", name);
+            request->dual.sequence = name == "permuted" ? BlockSequence::permuted : BlockSequence::sequential;
+          },
+          "With --schedule fixed: permuted or sequential (default: permuted)")
+      ->type_name("NAME");
+  command->add_option("--store", options.store, "Where text is packed (default: INPUT.linblock)")->type_name("DIR");
+  command->add_flag("--normalize", options.pack.normalize, "For text: scale every row to unit length");
+  command->add_flag("--dry-run", request->dry_run, "Show the plan and stop");
+  add_json_option(*command, session);
+  command->add_flag_callback(
+      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+  add_examples(*command,
+               "  linblock train train.svm -o model\n"
+               "  linblock train train.store -o model --loss hinge --cost 0.5 --memory 64M --tolerance 0.001\n"
+               "  linblock train train.svm -o model --test test.svm --class-weight balanced");
+  command->callback([request, &session] { run_train(*request, session); });
+}
+
+}  // namespace linblock::cli

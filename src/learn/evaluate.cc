@@ -1,0 +1,110 @@
+#include "learn/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "store/sample.h"
+#include "store/svmlight.h"
+#include "store/text_source.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr size_t kPieceBytes = size_t{128} << 10;
+constexpr double kLeastProbability = 1e-15;  // so that one sure mistake does not make the log-loss infinite
+
+// The chance that a positive row scores higher than a negative one, ties counting half.
+double area_under_curve(std::vector<std::pair<float, bool>>& scores) {
+  std::sort(scores.begin(), scores.end());
+  double positives = 0;
+  double negatives = 0;
+  double wins = 0;
+  for (size_t i = 0; i < scores.size();) {
+    size_t end = i;
+    double tied_positives = 0;
+    double tied_negatives = 0;
+    for (; end < scores.size() && scores[end].first == scores[i].first; ++end)
+      (scores[end].second ? tied_positives : tied_negatives) += 1;
+    wins += tied_positives * (negatives + tied_negatives / 2);
+    positives += tied_positives;
+    negatives += tied_negatives;
+    i = end;
+  }
+  return wins / (positives * negatives);
+}
+
+}  // namespace
+
+ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
+                        const std::function<void(const Decision&)>& visit) {
+  TextSource source(inputs, kPieceBytes, std::max<uint64_t>(memory_bytes / 16, kPieceBytes));
+  TextPiece piece;
+  ParsedRows rows;
+  ApplyReport report;
+  std::vector<double> decisions(model.columns());
+  uint64_t line = 0;
+  while (source.next(piece)) {
+    if (piece.first) line = 0;
+    if (piece.too_long)
+      fail(ErrorKind::memory, "{}:{}:1: this line is too long for --memory: give more", source.name(piece.input),
+           line + 1);
+    parse_svmlight({piece.text.data(), piece.size}, {.index_zero = model.index_base == 0, .label_optional = true},
+                   rows);
+    if (!rows.bad().empty()) {
+      const BadLine& bad = rows.bad().front();
+      const std::string_view text(reinterpret_cast<const char*>(piece.text.data()) + bad.begin, bad.length);
+      throw Error(ErrorKind::input, describe_bad_line(source.name(piece.input), line + bad.line + 1, bad, text));
+    }
+    line += rows.lines();
+    if (model.normalized) scale_to_unit_length(rows);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const ParsedRows& parsed = rows;
+      model.decide(parsed.index(i), parsed.value(i), decisions, report.unknown_features);
+      Decision decision{.decisions = decisions, .predicted = model.label_of(decisions)};
+      if (rows.labelled(i))
+        decision.label = rows.label(i);
+      else
+        ++report.unlabelled;
+      visit(decision);
+      ++report.rows;
+    }
+  }
+  if (report.rows == 0) fail(ErrorKind::input, "'{}' has no rows: only blank lines and comments", inputs.front());
+  return report;
+}
+
+Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes) {
+  Evaluation result;
+  std::vector<std::pair<float, bool>> scores;  // two classes: 8 bytes a row
+  double log_loss = 0;
+  std::vector<double> shares(model.labels.size());
+  result.report = apply_model(model, inputs, memory_bytes, [&](const Decision& decision) {
+    if (!decision.label)
+      fail(ErrorKind::input, "row {} has no label: evaluate needs labels; use predict for data without", result.rows);
+    const int32_t label = model.own_label(*decision.label);
+    ++result.rows;
+    ++result.classes[label].rows;
+    ++result.classes[decision.predicted].predicted;
+    ++result.confusion[{label, decision.predicted}];
+    if (label == decision.predicted) {
+      ++result.correct;
+      ++result.classes[label].correct;
+    }
+    if (model.columns() == 1) scores.emplace_back(static_cast<float>(decision.decisions[0]), label == model.labels[0]);
+    if (model.has_probability()) {
+      model.probabilities(decision.decisions, shares);
+      const auto found = std::find(model.labels.begin(), model.labels.end(), label);
+      const double share = found == model.labels.end() ? 0 : shares[static_cast<size_t>(found - model.labels.begin())];
+      log_loss -= std::log(std::max(share, kLeastProbability));
+    }
+  });
+  const bool both = std::any_of(scores.begin(), scores.end(), [](const auto& score) { return score.second; }) &&
+                    std::any_of(scores.begin(), scores.end(), [](const auto& score) { return !score.second; });
+  if (both) result.auc = area_under_curve(scores);
+  if (model.has_probability()) result.log_loss = log_loss / static_cast<double>(result.rows);
+  return result;
+}
+
+}  // namespace linblock

@@ -1,0 +1,59 @@
+// A model applied to svmlight text, as a stream; and how good it is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "learn/model.h"
+
+namespace linblock {
+
+struct Decision {
+  std::optional<int32_t> label = {};       // as the text has it; absent where the row has none
+  std::span<const double> decisions = {};  // one a column
+  int32_t predicted = 0;
+};
+
+struct ApplyReport {
+  uint64_t rows = 0;
+  uint64_t unlabelled = 0;
+  uint64_t unknown_features = 0;  // nonzeros of features that the model does not know
+};
+
+// Rows in the order of the input. The model's own index base and normalisation hold, never a guess from this text.
+ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
+                        const std::function<void(const Decision&)>& visit);
+
+struct ClassQuality {
+  uint64_t rows = 0;       // of this class
+  uint64_t predicted = 0;  // as this class
+  uint64_t correct = 0;
+  double precision() const {
+    return predicted == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(predicted);
+  }
+  double recall() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
+  double f1() const {
+    return rows + predicted == 0 ? 0 : 2 * static_cast<double>(correct) / static_cast<double>(rows + predicted);
+  }
+};
+
+struct Evaluation {
+  uint64_t rows = 0;
+  uint64_t correct = 0;
+  std::map<int32_t, ClassQuality> classes;
+  std::map<std::pair<int32_t, int32_t>, uint64_t> confusion;  // true label, predicted label
+  std::optional<double> auc;                                  // two classes
+  std::optional<double> log_loss;                             // logistic models
+  ApplyReport report;
+  double accuracy() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
+};
+
+// Throws ErrorKind::input where a row has no label.
+Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes);
+
+}  // namespace linblock

@@ -1,0 +1,222 @@
+#include "learn/model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/threads.h"
+#include "store/format.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr uint64_t kMostMetadata = uint64_t{64} << 20;
+constexpr uint64_t kRowsPerPiece = 32768;
+
+std::span<const unsigned char> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
+}
+
+void append_number(double number, std::string& to) {
+  char digits[40];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof(digits), number);
+  to.append(digits, end);
+}
+
+std::string header(const Model& model) {
+  std::string text = fmt::format("solver_type {}\nnr_class {}\nlabel", model.solver_type, model.labels.size());
+  for (const int32_t label : model.labels) text += fmt::format(" {}", label);
+  return text + fmt::format("\nnr_feature {}\nbias {}\nw\n", model.features, model.bias);
+}
+
+// The words of a model file, with its name for complaints.
+class ModelReader {
+ public:
+  ModelReader(const std::string& path, std::string_view text) : path_(path), rest_(text) {}
+
+  std::string_view word() {
+    const size_t begin = rest_.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos) refuse("it ends too early");
+    size_t end = rest_.find_first_of(" \t\r\n", begin);
+    if (end == std::string_view::npos) end = rest_.size();
+    const std::string_view found = rest_.substr(begin, end - begin);
+    rest_.remove_prefix(end);
+    return found;
+  }
+  bool at_end() const { return rest_.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+  size_t left() const { return rest_.size(); }
+
+  template <typename Number>
+  Number number(const char* what) {
+    const std::string_view text = word();
+    Number value{};
+    const char* first = text.data() + (text.starts_with('+') ? 1 : 0);
+    const auto [end, error] = std::from_chars(first, text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size())
+      refuse(fmt::format("its {} is '{}', not a number", what, text.substr(0, 40)));
+    if constexpr (std::floating_point<Number>)
+      if (!std::isfinite(value)) refuse(fmt::format("its {} is not finite", what));
+    return value;
+  }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    fail(ErrorKind::damaged, "'{}' is not a usable model: {}; train it again or restore it from a copy", path_, why);
+  }
+
+ private:
+  const std::string& path_;
+  std::string_view rest_;
+};
+
+void read_header(ModelReader& reader, Model& model) {
+  bool have_features = false;
+  size_t classes = 0;
+  while (true) {
+    const std::string_view key = reader.word();
+    if (key == "solver_type") {
+      model.solver_type = reader.word();
+    } else if (key == "nr_class") {
+      classes = reader.number<uint32_t>("number of classes");
+      if (classes < 2 || classes > format::kMostLabels) reader.refuse("its number of classes is impossible");
+    } else if (key == "nr_feature") {
+      model.features = reader.number<uint64_t>("number of features");
+      have_features = true;
+    } else if (key == "bias") {
+      model.bias = reader.number<double>("bias");
+    } else if (key == "label") {
+      if (classes == 0) reader.refuse("its labels come before their number");
+      for (size_t i = 0; i < classes; ++i) model.labels.push_back(reader.number<int32_t>("label"));
+    } else if (key == "w") {
+      break;
+    } else {
+      reader.refuse(fmt::format("its header has '{}'", key.substr(0, 40)));
+    }
+  }
+  if (model.solver_type.empty() || model.labels.empty() || !have_features) reader.refuse("its header is not complete");
+}
+
+void read_metadata(const std::string& path, Model& model) {
+  const std::string beside = path + ".json";
+  if (path_kind(beside) != PathKind::file) return;
+  const std::vector<unsigned char> bytes = read_whole_file(beside, kMostMetadata);
+  try {
+    const auto json = nlohmann::json::parse(bytes.begin(), bytes.end());
+    model.index_base = json.at("index_base");
+    model.normalized = json.at("normalized");
+    model.against_rest = json.at("against_rest");
+  } catch (const nlohmann::json::exception& error) {
+    fail(ErrorKind::damaged, "'{}' cannot be understood: {}", beside, error.what());
+  }
+}
+
+}  // namespace
+
+void Model::decide(std::span<const uint32_t> index, std::span<const float> value, std::span<double> decisions,
+                   uint64_t& unknown) const {
+  const size_t width = columns();
+  std::fill(decisions.begin(), decisions.end(), 0.0);
+  for (size_t k = 0; k < index.size(); ++k) {
+    const uint64_t row = uint64_t{index[k]} - static_cast<uint64_t>(index_base);  // below the base: very large
+    if (row >= features) {
+      ++unknown;
+      continue;
+    }
+    for (size_t c = 0; c < width; ++c) decisions[c] += double{weights[row * width + c]} * double{value[k]};
+  }
+  if (bias >= 0)
+    for (size_t c = 0; c < width; ++c) decisions[c] += bias * double{weights[features * width + c]};
+}
+
+int32_t Model::label_of(std::span<const double> decisions) const {
+  if (decisions.size() == 1) return decisions[0] > 0 ? labels[0] : labels[1];
+  return labels[static_cast<size_t>(std::max_element(decisions.begin(), decisions.end()) - decisions.begin())];
+}
+
+void Model::probabilities(std::span<const double> decisions, std::span<double> out) const {
+  const auto sigmoid = [](double decision) { return 1 / (1 + std::exp(-decision)); };
+  if (decisions.size() == 1) {
+    out[0] = sigmoid(decisions[0]);
+    out[1] = 1 - out[0];
+    return;
+  }
+  double sum = 0;
+  for (size_t c = 0; c < decisions.size(); ++c) sum += out[c] = sigmoid(decisions[c]);
+  for (double& share : out) share /= sum;
+}
+
+Model make_model(const Store& store, const std::vector<std::vector<float>>& weights, std::vector<int32_t> labels,
+                 double bias, std::string solver_type) {
+  Model model;
+  model.solver_type = std::move(solver_type);
+  model.labels = std::move(labels);
+  model.bias = bias;
+  model.index_base = store.info().index_base;
+  model.normalized = store.info().normalized;
+  model.features = store.info().features();
+  const size_t width = weights.size();
+  model.weights.resize((model.features + (bias >= 0 ? 1 : 0)) * width);
+  for (uint64_t row = 0; row < model.features; ++row) {
+    const uint32_t number =
+        store.features().number(static_cast<uint32_t>(row + static_cast<uint64_t>(model.index_base)));
+    for (size_t c = 0; c < width; ++c) model.weights[row * width + c] = weights[c][number];
+  }
+  if (bias >= 0)
+    for (size_t c = 0; c < width; ++c) model.weights[model.features * width + c] = weights[c].back();
+  return model;
+}
+
+void save_model(const std::string& path, const Model& model, const std::string& metadata_json, size_t threads) {
+  const size_t width = model.columns();
+  const uint64_t rows = model.weights.size() / width;
+  const std::string temporary = path + ".new";
+  File file = File::create(temporary);
+  file.write_next(bytes_of(header(model)));
+  // Numbers are written by all threads, in pieces of fixed size, and the pieces in order.
+  const uint64_t per_round = kRowsPerPiece * threads;
+  std::vector<std::string> pieces(threads);
+  for (uint64_t first = 0; first < rows; first += per_round) {
+    run_on_threads(threads, [&](size_t thread) {
+      std::string& text = pieces[thread];
+      text.clear();
+      const uint64_t begin = std::min(rows, first + thread * kRowsPerPiece);
+      for (uint64_t row = begin; row < std::min(rows, begin + kRowsPerPiece); ++row) {
+        for (size_t c = 0; c < width; ++c) {
+          append_number(double{model.weights[row * width + c]}, text);
+          text += ' ';
+        }
+        text += '\n';
+      }
+    });
+    for (const std::string& text : pieces) file.write_next(bytes_of(text));
+  }
+  file.sync();
+  file.close();
+  replace_file(path + ".json", bytes_of(metadata_json));
+  rename_path(temporary, path);
+  sync_directory(parent_directory(path));
+}
+
+Model load_model(const std::string& path) {
+  if (path_kind(path) == PathKind::directory)
+    fail(ErrorKind::input, "'{}' is a folder, not a model: name the file that 'linblock train -o' wrote", path);
+  const std::vector<unsigned char> bytes = read_whole_file(path, UINT64_MAX);
+  ModelReader reader(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  Model model;
+  read_header(reader, model);
+  const uint64_t rows = model.features + (model.bias >= 0 ? 1 : 0);
+  // A weight takes two characters at least, so the file bounds what may be allocated.
+  if (model.features > format::kLargestIndex || rows * model.columns() > reader.left() / 2 + 1)
+    reader.refuse(fmt::format("it claims {} features, more than it can hold", model.features));
+  model.weights.resize(rows * model.columns());
+  for (float& weight : model.weights) weight = static_cast<float>(reader.number<double>("weight"));
+  if (!reader.at_end()) reader.refuse("it has more weights than features");
+  read_metadata(path, model);
+  return model;
+}
+
+}  // namespace linblock

@@ -1,0 +1,172 @@
+#include "learn/train.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace linblock {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSourceName = "SOURCE";
+
+// What the text and the packing options were: a store is used again only while both are the same.
+std::string fingerprint(const TrainOptions& options) {
+  Json files = Json::array();
+  for (const std::string& input : options.inputs) {
+    const FileStamp stamp = file_stamp(input);
+    files.push_back({{"path", input}, {"bytes", stamp.bytes}, {"modified", stamp.modified_nanoseconds}});
+  }
+  const PackOptions& pack = options.pack;
+  return Json{{"files", files},
+              {"seed", pack.seed},
+              {"shuffle", pack.shuffle},
+              {"chunk_bytes", pack.chunk_bytes.value_or(0)},
+              {"codec", pack.codec},
+              {"normalize", pack.normalize},
+              {"index_base", pack.index_base},
+              {"weights", pack.weights},
+              {"max_bad_rows", pack.max_bad_rows}}
+      .dump(1);
+}
+
+bool is_store(const std::string& path) {
+  return path_kind(path) == PathKind::directory && path_kind(manifest_path(path)) == PathKind::file;
+}
+
+std::string solver_type(const AnyLoss& loss) {
+  struct Names {
+    std::string operator()(const Hinge&) const { return "L2R_L1LOSS_SVC_DUAL"; }
+    std::string operator()(const SquaredHinge&) const { return "L2R_L2LOSS_SVC_DUAL"; }
+    std::string operator()(const Logistic&) const { return "L2R_LR_DUAL"; }
+  };
+  return std::visit(Names{}, loss);
+}
+
+// The label that counts as +1, then the one that stands for the others.
+std::vector<int32_t> choose_labels(const StoreInfo& info, const TrainOptions& options) {
+  if (options.positive) {
+    if (!info.labels.contains(*options.positive))
+      fail(ErrorKind::input, "--positive {}: no row has this label; 'linblock info' lists them", *options.positive);
+    if (info.labels.size() == 2) {
+      const int32_t other =
+          info.labels.begin()->first == *options.positive ? info.labels.rbegin()->first : info.labels.begin()->first;
+      return {*options.positive, other};
+    }
+    return {*options.positive, *options.positive == -1 ? 1 : -1};
+  }
+  if (info.labels.size() < 2)
+    fail(ErrorKind::input, "every row has the label {}: a classifier needs two classes",
+         info.labels.empty() ? 0 : info.labels.begin()->first);
+  if (info.labels.size() > 2)
+    fail(ErrorKind::usage, "there are {} classes: --positive LABEL trains one of them against all others",
+         info.labels.size());
+  return {info.labels.rbegin()->first, info.labels.begin()->first};
+}
+
+std::map<int32_t, double> choose_class_weights(const StoreInfo& info, const TrainOptions& options) {
+  for (const auto& [label, weight] : options.class_weights)
+    if (!info.labels.contains(label))
+      fail(ErrorKind::input, "--class-weight {}={}: no row has this label", label, weight);
+  if (!options.balanced) return options.class_weights;
+  std::map<int32_t, double> weights;
+  for (const auto& [label, rows] : info.labels)
+    weights[label] =
+        static_cast<double>(info.rows) / (static_cast<double>(info.labels.size()) * static_cast<double>(rows));
+  return weights;
+}
+
+}  // namespace
+
+std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed) {
+  packed = false;
+  if (options.inputs.size() == 1 && is_store(options.inputs.front())) return options.inputs.front();
+  const bool piped = std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end();
+  if (piped && options.store.empty())
+    fail(ErrorKind::usage, "standard input is packed before training: say where with --store DIR");
+  const std::string store = options.store.empty() ? options.inputs.front() + ".linblock" : options.store;
+  const std::string source = store + "/" + kSourceName;
+  const std::string wanted = piped ? "" : fingerprint(options);
+  if (is_store(store)) {
+    if (!piped && path_kind(source) == PathKind::file) {
+      const std::vector<unsigned char> found = read_whole_file(source, uint64_t{1} << 24);
+      if (std::string(found.begin(), found.end()) == wanted) {
+        observer.say("using the store '" + store + "', made from this text before");
+        return store;
+      }
+    }
+    if (path_kind(source) != PathKind::file)
+      fail(ErrorKind::usage, "'{}' is a store that was not made by train: name another place with --store", store);
+    observer.say("the text or its options have changed: packing anew");
+    remove_flat_directory(store);
+  }
+  pack(options.inputs, store, options.pack, observer.packing);
+  replace_file(source, {reinterpret_cast<const unsigned char*>(wanted.data()), wanted.size()});
+  packed = true;
+  return store;
+}
+
+TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run) {
+  TrainReport report;
+  const auto begin = std::chrono::steady_clock::now();
+  report.store = store_for(options, observer, report.packed);
+  report.pack_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const Store store = Store::open(report.store);
+  report.info = store.info();
+  const std::vector<int32_t> labels = choose_labels(store.info(), options);
+  const Problem problem{.store = &store,
+                        .tasks = {{.positive = labels[0], .cost = options.cost}},
+                        .loss = options.loss,
+                        .bias = options.bias,
+                        .class_weights = choose_class_weights(store.info(), options)};
+  if (dry_run) {
+    report.summary.plan = make_plan(problem, std::get<DualBlock>(options.solve.method), context);
+    observer.plan(report.summary.plan);
+    return report;
+  }
+  Context solving = context;
+  solving.on_plan = observer.plan;
+  solving.observer = observer.pass;
+  std::vector<Solution> solutions;
+  report.summary = solve(problem, options.solve, solutions, solving);
+  std::vector<std::vector<float>> weights;
+  for (Solution& solution : solutions) {
+    solution.duals = {};
+    weights.push_back(std::move(solution.weights));
+  }
+  report.model = make_model(store, weights, labels, options.bias, solver_type(options.loss));
+  report.model.against_rest = options.positive.has_value() && store.info().labels.size() > 2;
+  return report;
+}
+
+std::string describe_model(const TrainOptions& options, const TrainReport& report) {
+  const Summary& summary = report.summary;
+  const Certificate& certificate = summary.certificates.front();
+  const Json json = {{"program", "linblock 0.1.0"},
+                     {"loss", name_of(options.loss)},
+                     {"cost", options.cost},
+                     {"bias", options.bias},
+                     {"solver", "dual"},
+                     {"tolerance", options.solve.tolerance},
+                     {"seed", options.solve.seed},
+                     {"labels", report.model.labels},
+                     {"against_rest", report.model.against_rest},
+                     {"index_base", report.model.index_base},
+                     {"normalized", report.model.normalized},
+                     {"store_id", fmt::format("{:016x}", report.info.id)},
+                     {"rows", report.info.rows},
+                     {"features", report.info.features()},
+                     {"passes", summary.passes},
+                     {"primal", certificate.primal},
+                     {"dual", certificate.dual},
+                     {"gap", certificate.gap()},
+                     {"plan", summary.plan.describe()}};
+  return json.dump(1) + "\n";
+}
+
+}  // namespace linblock

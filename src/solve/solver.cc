@@ -1,0 +1,92 @@
+#include "solve/solver.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr uint64_t kProgramBytes = uint64_t{8} << 20;  // code, libraries and stacks
+constexpr size_t kLeastChunksPerBlock = 8;             // fewer mix badly
+constexpr size_t kUsualChunksPerBlock = 16;            // more does not help data in memory: small blocks stay in cache
+
+void check(const Problem& problem) {
+  if (problem.store->info().rows == 0) fail(ErrorKind::input, "'{}' has no rows", problem.store->path());
+  for (const Task& task : problem.tasks) {
+    const auto& labels = problem.store->info().labels;
+    if (!labels.contains(task.positive))
+      fail(ErrorKind::input, "no row of '{}' has the label {}", problem.store->path(), task.positive);
+    if (labels.size() < 2)
+      fail(ErrorKind::input, "every row of '{}' has the label {}: a classifier needs two classes",
+           problem.store->path(), task.positive);
+    if (!(task.cost > 0) || !std::isfinite(task.cost)) fail(ErrorKind::usage, "the cost must be a positive number");
+  }
+}
+
+}  // namespace
+
+std::string Plan::describe() const {
+  const char* held = rows == Rows::decoded   ? "all rows stay in memory, decoded"
+                     : rows == Rows::encoded ? "all rows stay in memory, encoded"
+                                             : "rows are read each pass";
+  return fmt::format("{}; weights {}, duals {}, rows {}, {} chunks a block", held, human_bytes(weights_bytes),
+                     human_bytes(duals_bytes), human_bytes(window_bytes), chunks_per_block);
+}
+
+Plan make_plan(const Problem& problem, const DualBlock& method, const Context& context) {
+  const Store& store = *problem.store;
+  Plan plan;
+  const uint64_t weights = problem.weights();
+  plan.weights_bytes = weights * (sizeof(float) + sizeof(double)) * problem.tasks.size();
+  plan.duals_bytes = store.info().rows * (sizeof(double) + 1) * problem.tasks.size();
+  const uint64_t directory = store.chunks().size() * sizeof(ChunkInfo);
+  const uint64_t fixed = kProgramBytes + plan.weights_bytes + plan.duals_bytes + directory;
+  uint64_t encoded = 0;
+  uint64_t decoded = 0;
+  uint64_t largest = 0;
+  for (const ChunkInfo& chunk : store.chunks()) {
+    const uint64_t raw = std::max<uint64_t>(chunk.raw_bytes, chunk.extent());
+    encoded += Chunk::memory_limit(raw, chunk.rows, chunk.nonzeros, false);
+    decoded += Chunk::memory_limit(raw, chunk.rows, chunk.nonzeros, true);
+    largest = std::max(largest, Chunk::memory_limit(raw, chunk.rows, chunk.nonzeros, true));
+  }
+  const uint64_t least = 4 * largest;
+  if (fixed + least > context.memory_bytes)
+    fail(
+        ErrorKind::memory,
+        "{} weights need {}, {} rows {} of duals, and a few chunks {}: with the program itself {} in all, and --memory "
+        "allows {}. Give more memory, or fewer features",
+        weights, human_bytes(plan.weights_bytes), store.info().rows, human_bytes(plan.duals_bytes), human_bytes(least),
+        human_bytes(fixed + least), human_bytes(context.memory_bytes));
+  const uint64_t free = context.memory_bytes - fixed;
+  const size_t chunks = store.chunks().size();
+  if (decoded <= free) {
+    plan.rows = Plan::Rows::decoded;
+    plan.window_bytes = decoded;
+  } else if (encoded <= free) {
+    plan.rows = Plan::Rows::encoded;
+    plan.window_bytes = encoded;
+  } else {
+    plan.rows = Plan::Rows::streamed;
+    plan.window_bytes = free;
+  }
+  // Half of the window is worked on while the other half is read.
+  const size_t fitting = plan.rows == Plan::Rows::streamed ? std::max<size_t>(1, free / 2 / largest) : chunks;
+  plan.chunks_per_block = std::clamp<size_t>(fitting, 1, std::max<size_t>(1, chunks));
+  if (method.schedule == Schedule::recomposed)
+    plan.chunks_per_block = std::min(plan.chunks_per_block, std::max(kLeastChunksPerBlock, kUsualChunksPerBlock));
+  return plan;
+}
+
+Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+              const Context& context) {
+  check(problem);
+  return std::visit(
+      [&](const DualBlock& method) { return solve_dual_block(problem, options, method, solutions, context); },
+      options.method);
+}
+
+}  // namespace linblock

@@ -1,0 +1,102 @@
+// How a problem is minimised: a method's options in, weights with a certificate out.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "objective/certificate.h"
+#include "objective/duals.h"
+#include "objective/problem.h"
+
+namespace linblock {
+
+enum class Schedule { recomposed, fixed };
+enum class BlockSequence { permuted, sequential };
+
+// Dual coordinate descent on blocks of rows (dual_block.cc).
+struct DualBlock {
+  Schedule schedule = Schedule::recomposed;
+  size_t blocks = 0;  // fixed: how many; 0: as many as the memory asks for
+  BlockSequence sequence = BlockSequence::permuted;
+  int inner = 0;          // rounds over a block; 0: chosen from measured rates
+  bool converge = false;  // instead: until the block is solved, by LIBLINEAR's rule
+};
+
+using Method = std::variant<DualBlock>;
+
+struct SolveOptions {
+  Method method = DualBlock{};
+  double tolerance = 0.01;  // relative duality gap, certified
+  int max_passes = 1000;
+  double max_seconds = 0;  // 0: no limit
+  uint64_t seed = 1;
+};
+
+enum class Termination { converged, pass_limit, time_limit, interrupted };
+
+// Decided once, before training, from the options, the data and the memory; equal plans give equal bits.
+struct Plan {
+  enum class Rows { decoded, encoded, streamed };
+  Rows rows = Rows::streamed;  // all in memory in one form or the other, or read each pass
+  uint64_t weights_bytes = 0;  // weights and the certificate's sums
+  uint64_t duals_bytes = 0;
+  uint64_t window_bytes = 0;  // rows in memory
+  size_t chunks_per_block = 1;
+  std::string describe() const;
+};
+
+struct PassReport {
+  int pass = 0;
+  double seconds = 0;  // since the beginning
+  double primal_estimate = 0;
+  double dual = 0;  // of w as it is; not certified
+  std::optional<Certificate> certified = {};
+  uint64_t bytes_read = 0;
+  double wait_seconds = 0;
+  double solve_seconds = 0;
+  const std::vector<float>* weights = nullptr;
+};
+
+// With which resources.
+struct Context {
+  uint64_t memory_bytes = uint64_t{1} << 30;
+  size_t threads = 1;
+  std::function<void(const Plan&)> on_plan = [](const Plan&) {};
+  std::function<void(const PassReport&)> observer = [](const PassReport&) {};
+  const std::atomic<bool>* stop = nullptr;
+};
+
+// One a task: a warm start in, the answer out.
+struct Solution {
+  std::vector<float> weights = {};
+  Duals duals = {};
+};
+
+struct Summary {
+  Termination termination = Termination::converged;
+  Plan plan = {};
+  int passes = 0;
+  std::vector<Certificate> certificates = {};  // one a task, of the weights in the solutions
+  uint64_t bytes_read = 0;
+  double read_wait_seconds = 0;
+  double solve_seconds = 0;
+  double certify_seconds = 0;
+  double total_seconds = 0;
+};
+
+Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+              const Context& context = {});
+
+// The methods. Each states its problem and update above its code.
+Summary solve_dual_block(const Problem& problem, const SolveOptions& options, const DualBlock& method,
+                         std::vector<Solution>& solutions, const Context& context);
+
+// Throws ErrorKind::memory, with the numbers and remedies, when the weights do not fit.
+Plan make_plan(const Problem& problem, const DualBlock& method, const Context& context);
+
+}  // namespace linblock

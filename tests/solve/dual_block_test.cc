@@ -1,0 +1,244 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "solve/solver.h"
+#include "store/store_writer.h"
+#include "support/folder.h"
+#include "support/reference.h"
+#include "support/rows.h"
+
+namespace linblock {
+namespace {
+
+using test::DenseRow;
+using test::Folder;
+using test::OwnedRow;
+
+struct Data {
+  std::vector<OwnedRow> rows;
+  uint32_t features = 0;
+};
+
+Data make_data(size_t rows, uint32_t features, uint32_t seed, double share = 0.6) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::uniform_real_distribution<double> unit;
+  Data data;
+  data.features = features;
+  std::vector<float> truth(features);
+  for (float& weight : truth) weight = normal(random);
+  for (size_t i = 0; i < rows; ++i) {
+    OwnedRow row;
+    double score = 0.5 * normal(random);
+    for (uint32_t j = 0; j < features; ++j) {
+      if (unit(random) > share) continue;
+      row.index.push_back(j + 1);
+      row.value.push_back(normal(random));
+      score += row.value.back() * truth[j];
+    }
+    row.label = score > 0 ? 1 : -1;
+    data.rows.push_back(row);
+  }
+  data.rows[0].label = 1;
+  data.rows[1].label = -1;
+  return data;
+}
+
+// rows_per_chunk 1, 7 or all: what a block can be made of. The smallest chunk is 4 KB, so rows are cut by hand through
+// segments: one append for each chunk.
+Store write_store(const Folder& folder, const Data& data, size_t rows_per_chunk) {
+  const std::string path = folder / "store";
+  size_t next = 0;
+  while (next < data.rows.size()) {
+    std::unique_ptr<StoreWriter> writer;
+    if (next == 0) {
+      writer = std::make_unique<StoreWriter>(path);
+      writer->begin({.shuffle = false});
+    } else {
+      writer = StoreWriter::append_to(path);
+    }
+    for (size_t i = 0; i < rows_per_chunk && next < data.rows.size(); ++i) writer->add(data.rows[next++].view());
+    writer->commit();
+  }
+  return Store::open(path);
+}
+
+std::vector<DenseRow> dense(const Data& data, double cost, double bias, const std::map<int32_t, double>& weights = {}) {
+  std::vector<DenseRow> rows;
+  for (const OwnedRow& row : data.rows) {
+    DenseRow out{
+        .x = std::vector<double>(data.features, 0.0), .y = row.label == 1 ? 1.0 : -1.0, .cost = cost * row.weight};
+    if (const auto found = weights.find(row.label); found != weights.end()) out.cost *= found->second;
+    for (size_t k = 0; k < row.index.size(); ++k) out.x[row.index[k] - 1] = row.value[k];
+    if (bias >= 0) out.x.push_back(bias);
+    rows.push_back(out);
+  }
+  return rows;
+}
+
+Problem problem_for(const Store& store, const std::string& loss, double cost, double bias = -1) {
+  return {.store = &store, .tasks = {{.positive = 1, .cost = cost}}, .loss = loss_of(loss), .bias = bias};
+}
+
+// Solves, and holds every promise a summary makes against the reference.
+Summary expect_optimum(const Problem& problem, const std::vector<DenseRow>& rows, SolveOptions options,
+                       Context context = {}) {
+  const std::string loss(name_of(problem.loss));
+  const test::ReferenceOptimum reference = test::reference_optimum(loss, rows);
+  EXPECT_LE(reference.primal - reference.dual, 1e-7 * std::abs(reference.dual)) << "the reference itself";
+  context.observer = [&](const PassReport& pass) {
+    if (pass.certified) {
+      EXPECT_LE(pass.certified->dual, pass.certified->primal);
+    }
+  };
+  std::vector<Solution> solutions;
+  const Summary summary = solve(problem, options, solutions, context);
+  const Certificate& certificate = summary.certificates.front();
+  EXPECT_LE(certificate.dual, certificate.primal);
+  EXPECT_LE(certificate.dual, reference.primal * (1 + 1e-7));
+  EXPECT_GE(certificate.primal, reference.dual * (1 - 1e-7));
+  if (summary.termination == Termination::converged) {
+    EXPECT_LE(certificate.gap(), options.tolerance);
+  }
+  EXPECT_NEAR(certificate.primal, reference.primal, 2 * options.tolerance * reference.primal);
+  return summary;
+}
+
+class EveryLoss : public testing::TestWithParam<std::tuple<std::string, size_t, Schedule>> {};
+
+TEST_P(EveryLoss, ReachesTheReferenceOptimumWithBlocksOfAnySize) {
+  const auto& [loss, rows_per_chunk, schedule] = GetParam();
+  const Folder folder;
+  const Data data = make_data(42, 6, 1);
+  const Store store = write_store(folder, data, rows_per_chunk);
+  for (const int inner : {1, 4}) {
+    const SolveOptions options{
+        .method = DualBlock{.schedule = schedule, .inner = inner}, .tolerance = 1e-6, .max_passes = 20000};
+    const Summary summary = expect_optimum(problem_for(store, loss, 1), dense(data, 1, -1), options);
+    EXPECT_EQ(summary.termination, Termination::converged);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryLoss,
+                         testing::Combine(testing::Values("hinge", "squared-hinge", "logistic"),
+                                          testing::Values(1, 7, 42),
+                                          testing::Values(Schedule::recomposed, Schedule::fixed)));
+
+TEST(DualBlock, SolvesEachBlockToConvergenceWhenAsked) {
+  const Folder folder;
+  const Data data = make_data(60, 5, 2);
+  const Store store = write_store(folder, data, 15);
+  for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+    const SolveOptions options{
+        .method = DualBlock{.schedule = Schedule::fixed, .converge = true}, .tolerance = 1e-4, .max_passes = 5000};
+    expect_optimum(problem_for(store, loss, 1), dense(data, 1, -1), options);
+  }
+}
+
+TEST(DualBlock, TakesABiasClassWeightsAndRowWeightsIntoAccount) {
+  const Folder folder;
+  Data data = make_data(50, 4, 3);
+  for (size_t i = 0; i < data.rows.size(); ++i) data.rows[i].weight = static_cast<float>(i % 4);
+  const Store store = write_store(folder, data, 50);
+  for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+    Problem problem = problem_for(store, loss, 0.7, 2.0);
+    problem.class_weights = {{1, 3.0}};
+    expect_optimum(problem, dense(data, 0.7, 2.0, problem.class_weights), {.tolerance = 1e-6, .max_passes = 20000});
+  }
+}
+
+TEST(DualBlock, DoublingARowsWeightIsTheSameAsHavingItTwice) {
+  const Folder one;
+  const Folder two;
+  Data weighted = make_data(30, 4, 4);
+  Data repeated = weighted;
+  weighted.rows[5].weight = 2;
+  repeated.rows.push_back(repeated.rows[5]);
+  const Store first = write_store(one, weighted, 30);
+  const Store second = write_store(two, repeated, 31);
+  const SolveOptions options{.tolerance = 1e-6, .max_passes = 20000};
+  std::vector<Solution> solutions;
+  const Summary a = solve(problem_for(first, "hinge", 1), options, solutions);
+  solutions.clear();
+  const Summary b = solve(problem_for(second, "hinge", 1), options, solutions);
+  EXPECT_NEAR(a.certificates[0].primal, b.certificates[0].primal, 3e-6 * a.certificates[0].primal);
+}
+
+TEST(DualBlock, GivesTheSameBitsForAnyNumberOfThreads) {
+  const Folder folder;
+  const Data data = make_data(200, 10, 5);
+  const Store store = write_store(folder, data, 20);
+  std::vector<float> expected;
+  for (const size_t threads : {1, 2, 3, 7}) {
+    std::vector<Solution> solutions;
+    solve(problem_for(store, "hinge", 1), {.method = DualBlock{.inner = 1}, .tolerance = 1e-4}, solutions,
+          {.threads = threads});
+    if (threads == 1) expected = solutions[0].weights;
+    EXPECT_EQ(solutions[0].weights, expected) << threads << " threads";
+  }
+}
+
+TEST(DualBlock, NeverMakesANumberThatIsNotFinite) {
+  for (const double scale : {1e30, 1e-30}) {
+    for (const double cost : {1e-8, 1.0, 1e8}) {
+      const Folder folder;
+      Data data = make_data(30, 4, 6);
+      for (OwnedRow& row : data.rows)
+        for (float& value : row.value) value = static_cast<float>(value * scale);
+      data.rows.push_back({.label = 1});  // a row without features
+      data.rows.push_back({.label = -1});
+      const Store store = write_store(folder, data, 32);
+      for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+        std::vector<Solution> solutions;
+        const Summary summary = solve(problem_for(store, loss, cost), {.tolerance = 0.01, .max_passes = 50}, solutions);
+        for (const float weight : solutions[0].weights) EXPECT_TRUE(std::isfinite(weight)) << loss << " " << scale;
+        EXPECT_TRUE(std::isfinite(summary.certificates[0].primal)) << loss << " " << scale << " " << cost;
+        EXPECT_LE(summary.certificates[0].dual, summary.certificates[0].primal);
+      }
+    }
+  }
+}
+
+TEST(DualBlock, RefusesOneClassAndAnUnknownLabel) {
+  const Folder folder;
+  Data data = make_data(10, 3, 7);
+  for (OwnedRow& row : data.rows) row.label = 1;
+  const Store store = write_store(folder, data, 10);
+  std::vector<Solution> solutions;
+  EXPECT_THROW(solve(problem_for(store, "hinge", 1), {}, solutions), Error);
+  Problem problem = problem_for(store, "hinge", 1);
+  problem.tasks[0].positive = 9;
+  EXPECT_THROW(solve(problem, {}, solutions), Error);
+}
+
+TEST(DualBlock, RefusesAMemoryThatCannotHoldTheWeights) {
+  const Folder folder;
+  Data data = make_data(10, 3, 8);
+  data.rows[0].index.push_back(100'000'000);
+  data.rows[0].value.push_back(1);
+  const Store store = write_store(folder, data, 10);
+  std::vector<Solution> solutions;
+  try {
+    solve(problem_for(store, "hinge", 1), {}, solutions, {.memory_bytes = uint64_t{64} << 20});
+    FAIL() << "was not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::memory);
+    EXPECT_NE(std::string(error.what()).find("100000001 weights"), std::string::npos) << error.what();
+  }
+}
+
+TEST(DualBlock, SaysWhatIsCertifiedWhenALimitIsReached) {
+  const Folder folder;
+  const Data data = make_data(100, 8, 9);
+  const Store store = write_store(folder, data, 10);
+  std::vector<Solution> solutions;
+  const Summary summary = solve(problem_for(store, "hinge", 1), {.tolerance = 1e-9, .max_passes = 2}, solutions);
+  EXPECT_EQ(summary.termination, Termination::pass_limit);
+  EXPECT_EQ(summary.passes, 2);
+  EXPECT_GT(summary.certificates[0].gap(), 1e-9);
+  EXPECT_TRUE(std::isfinite(summary.certificates[0].primal));
+}
+
+}  // namespace
+}  // namespace linblock
