@@ -14,9 +14,7 @@
 #include "base/dot.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "base/threads.h"
 #include "solve/solver.h"
-#include "store/block_stream.h"
 
 namespace linblock {
 
@@ -29,87 +27,6 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 constexpr double kConvergeTolerance = 0.1;  // of a sub-problem: LIBLINEAR's default
 constexpr int kConvergeRounds = 1000;
 constexpr uint8_t kRestPasses = 3;  // for a row that is clearly no support vector
-constexpr unsigned kRowBits = 20;   // of a row's place in a block: chunk, then row
-
-static_assert(format::kMostChunkRows <= uint64_t{1} << kRowBits);
-
-// Blocks of chunks, from memory where all of them fit, else from a stream that reads ahead.
-class Blocks {
- public:
-  Blocks(const Store& store, const Plan& plan, const Context& context)
-      : store_(store), plan_(plan), context_(context) {}
-
-  struct Block {
-    std::vector<const Chunk*> chunks;
-    std::vector<uint32_t> numbers;  // of the chunks in the store
-  };
-
-  // Calls `work` for each block of the order.
-  template <typename Work>
-  void for_each(const BlockOrder& order, const Work& work) {
-    const BlockStreamOptions reading{.memory_bytes = plan_.window_bytes,
-                                     .threads = std::max<size_t>(1, context_.threads - 1),
-                                     .decode = plan_.rows != Plan::Rows::encoded};
-    if (plan_.rows != Plan::Rows::streamed && resident_.empty()) load(reading);
-    Block block;
-    if (!resident_.empty()) {
-      for (size_t b = 0, begin = 0; b < order.ends.size(); begin = order.ends[b++]) {
-        block.chunks.clear();
-        block.numbers.assign(order.chunks.begin() + static_cast<ptrdiff_t>(begin),
-                             order.chunks.begin() + static_cast<ptrdiff_t>(order.ends[b]));
-        for (const uint32_t number : block.numbers) block.chunks.push_back(&resident_[number]);
-        if (!work(block)) return;
-      }
-      return;
-    }
-    BlockStream stream(store_, order, reading);
-    size_t begin = 0;
-    for (size_t b = 0; const RowBlock* rows = stream.next(); begin = order.ends[b++]) {
-      block.chunks.clear();
-      for (const Chunk& chunk : rows->chunks()) block.chunks.push_back(&chunk);
-      block.numbers.assign(order.chunks.begin() + static_cast<ptrdiff_t>(begin),
-                           order.chunks.begin() + static_cast<ptrdiff_t>(order.ends[b]));
-      if (!work(block)) break;
-    }
-    bytes_read_ += stream.bytes_read();
-    wait_seconds_ += stream.wait_seconds();
-  }
-
-  uint64_t bytes_read() const { return bytes_read_; }
-  double wait_seconds() const { return wait_seconds_; }
-
- private:
-  void load(const BlockStreamOptions& reading) {
-    BlockOrder all = BlockOrder::all(store_);
-    resident_.resize(all.chunks.size());
-    run_loaders(reading);
-  }
-
-  // Every chunk once, on all threads; each stays where it belongs, so the order of arrival does not matter.
-  void run_loaders(const BlockStreamOptions& reading) {
-    const auto begin = Clock::now();
-    std::atomic<size_t> next = 0;
-    run_on_threads(
-        context_.threads,
-        [&](size_t) {
-          for (size_t number = next++; number < resident_.size(); number = next++) {
-            store_.read(number, resident_[number]);
-            if (reading.decode) resident_[number].decode();
-          }
-        },
-        [&] { next = resident_.size(); });
-    for (const ChunkInfo& chunk : store_.chunks()) bytes_read_ += chunk.extent();
-    wait_seconds_ += seconds_since(begin);
-  }
-
-  const Store& store_;
-  const Plan& plan_;
-  const Context& context_;
-  std::vector<Chunk> resident_;
-  uint64_t bytes_read_ = 0;
-  double wait_seconds_ = 0;
-};
-
 template <DualLoss L>
 class DualBlockSolver {
  public:
@@ -133,7 +50,7 @@ class DualBlockSolver {
     losses_ = 0;
   }
 
-  void solve_block(const Blocks::Block& block, size_t block_number, int rounds) {
+  void solve_block(const Block& block, size_t block_number, int rounds) {
     collect(block);
     Random random(options_.seed, mix64(static_cast<uint64_t>(pass_), block_number));
     size_t active = order_.size();
@@ -176,7 +93,7 @@ class DualBlockSolver {
   };
 
   // Which rows of the block are to be looked at: not those that rest.
-  void collect(const Blocks::Block& block) {
+  void collect(const Block& block) {
     order_.clear();
     for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk) {
       std::vector<uint8_t>& rest = rest_[block.numbers[chunk]];
@@ -184,15 +101,15 @@ class DualBlockSolver {
         if (rest[row] > 0)
           --rest[row];
         else
-          order_.push_back(chunk << kRowBits | row);
+          order_.push_back(Block::place(chunk, row));
       }
     }
   }
 
-  Visit update(const Blocks::Block& block, uint32_t place, bool first, double top, double bottom) {
-    const uint32_t chunk = place >> kRowBits;
-    const uint32_t number = place & ((1U << kRowBits) - 1);
-    const Row row = block.chunks[chunk]->row(number, buffer_);
+  Visit update(const Block& block, uint32_t place, bool first, double top, double bottom) {
+    const uint32_t chunk = Block::chunk_of(place);
+    const uint32_t number = Block::row_of(place);
+    const Row row = block.row(place, buffer_);
     const double cost = costs_.cost(row);
     if (cost == 0) return {};
     const double sign = costs_.sign(row);
@@ -243,34 +160,6 @@ class DualBlockSolver {
   double dual_values_ = 0;
 };
 
-BlockOrder order_of_pass(const Store& store, const Plan& plan, const DualBlock& method, uint64_t seed, int pass) {
-  const size_t chunks = store.chunks().size();
-  Random random(mix64(seed, 0x5c4ed), static_cast<uint64_t>(pass));
-  const auto shuffle = [&](std::vector<uint32_t>& numbers) {
-    for (size_t i = numbers.size(); i > 1; --i) std::swap(numbers[i - 1], numbers[random.below(i)]);
-  };
-  BlockOrder all = BlockOrder::all(store, plan.chunks_per_block);
-  if (method.schedule == Schedule::recomposed) {
-    shuffle(all.chunks);
-    return all;
-  }
-  // Fixed: whole buckets, the same groups each pass, in an order of their own.
-  const size_t buckets = store.info().buckets;
-  const size_t blocks = std::clamp<size_t>(
-      method.blocks > 0 ? method.blocks : (chunks + plan.chunks_per_block - 1) / plan.chunks_per_block, 1, buckets);
-  std::vector<uint32_t> sequence(blocks);
-  for (uint32_t block = 0; block < blocks; ++block) sequence[block] = block;
-  if (method.sequence == BlockSequence::permuted) shuffle(sequence);
-  BlockOrder order;
-  for (const uint32_t block : sequence) {
-    for (uint32_t chunk = 0; chunk < chunks; ++chunk)
-      if (uint64_t{store.chunks()[chunk].bucket} * blocks / buckets == block) order.chunks.push_back(chunk);
-    if (order.ends.empty() || order.ends.back() != order.chunks.size())
-      if (!order.chunks.empty()) order.ends.push_back(static_cast<uint32_t>(order.chunks.size()));
-  }
-  return order;
-}
-
 template <DualLoss L>
 Summary run(const Problem& problem, const SolveOptions& options, const DualBlock& method,
             std::vector<Solution>& solutions, const Context& context) {
@@ -278,7 +167,12 @@ Summary run(const Problem& problem, const SolveOptions& options, const DualBlock
   Summary summary;
   summary.plan = make_plan(problem, method, context);
   context.on_plan(summary.plan);
-  Blocks blocks(*problem.store, summary.plan, context);
+  BlockSource blocks(*problem.store, summary.plan.rows, summary.plan.window_bytes, context.threads);
+  const ScheduleOptions schedule{.schedule = method.schedule,
+                                 .chunks_per_block = summary.plan.chunks_per_block,
+                                 .blocks = method.blocks,
+                                 .sequence = method.sequence,
+                                 .seed = options.seed};
   const Task& task = problem.tasks.front();
   Solution& solution = solutions.front();
   DualBlockSolver<L> solver(problem, task, options, method, solution);
@@ -286,7 +180,7 @@ Summary run(const Problem& problem, const SolveOptions& options, const DualBlock
   const auto certify = [&] {
     const auto started = Clock::now();
     Certifier certifier(problem, task);
-    blocks.for_each(BlockOrder::all(*problem.store, summary.plan.chunks_per_block), [&](const Blocks::Block& block) {
+    blocks.for_each(BlockOrder::all(*problem.store, summary.plan.chunks_per_block), [&](const Block& block, size_t) {
       for (size_t i = 0; i < block.chunks.size(); ++i)
         certifier.add(*block.chunks[i], solution.duals.page(block.numbers[i]), solution.weights);
       return true;
@@ -308,11 +202,10 @@ Summary run(const Problem& problem, const SolveOptions& options, const DualBlock
     solver.begin_pass(pass);
     const auto pass_begin = Clock::now();
     const double waited = blocks.wait_seconds();
-    size_t block_number = 0;
     bool stopped = false;
-    blocks.for_each(order_of_pass(*problem.store, summary.plan, method, options.seed, pass),
-                    [&](const Blocks::Block& block) {
-                      solver.solve_block(block, block_number++, inner);
+    blocks.for_each(order_of_pass(*problem.store, schedule, static_cast<uint64_t>(pass)),
+                    [&](const Block& block, size_t number) {
+                      solver.solve_block(block, number, inner);
                       stopped = context.stop != nullptr && *context.stop;
                       return !stopped;
                     });
@@ -321,7 +214,7 @@ Summary run(const Problem& problem, const SolveOptions& options, const DualBlock
     const double wait = blocks.wait_seconds() - waited;
     summary.solve_seconds += pass_seconds - wait;
     // Rounds over a block are free while the disk is waited for.
-    if (method.inner == 0 && !method.converge && pass == 1 && summary.plan.rows == Plan::Rows::streamed)
+    if (method.inner == 0 && !method.converge && pass == 1 && summary.plan.rows == RowsHeld::streamed)
       inner = std::clamp(static_cast<int>(1 + wait / std::max(pass_seconds - wait, 1e-9)), 1, 10);
 
     double w2 = 0;

@@ -29,9 +29,9 @@ void check(const Problem& problem) {
 }  // namespace
 
 std::string Plan::describe() const {
-  const char* held = rows == Rows::decoded   ? "all rows stay in memory, decoded"
-                     : rows == Rows::encoded ? "all rows stay in memory, encoded"
-                                             : "rows are read each pass";
+  const char* held = rows == RowsHeld::decoded   ? "all rows stay in memory, decoded"
+                     : rows == RowsHeld::encoded ? "all rows stay in memory, encoded"
+                                                 : "rows are read each pass";
   return fmt::format("{}; weights {}, duals {}, rows {}, {} chunks a block", held, human_bytes(weights_bytes),
                      human_bytes(duals_bytes), human_bytes(window_bytes), chunks_per_block);
 }
@@ -64,17 +64,17 @@ Plan make_plan(const Problem& problem, const DualBlock& method, const Context& c
   const uint64_t free = context.memory_bytes - fixed;
   const size_t chunks = store.chunks().size();
   if (decoded <= free) {
-    plan.rows = Plan::Rows::decoded;
+    plan.rows = RowsHeld::decoded;
     plan.window_bytes = decoded;
   } else if (encoded <= free) {
-    plan.rows = Plan::Rows::encoded;
+    plan.rows = RowsHeld::encoded;
     plan.window_bytes = encoded;
   } else {
-    plan.rows = Plan::Rows::streamed;
+    plan.rows = RowsHeld::streamed;
     plan.window_bytes = free;
   }
   // Half of the window is worked on while the other half is read.
-  const size_t fitting = plan.rows == Plan::Rows::streamed ? std::max<size_t>(1, free / 2 / largest) : chunks;
+  const size_t fitting = plan.rows == RowsHeld::streamed ? std::max<size_t>(1, free / 2 / largest) : chunks;
   plan.chunks_per_block = std::clamp<size_t>(fitting, 1, std::max<size_t>(1, chunks));
   if (method.schedule == Schedule::recomposed)
     plan.chunks_per_block = std::min(plan.chunks_per_block, std::max(kLeastChunksPerBlock, kUsualChunksPerBlock));

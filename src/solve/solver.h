@@ -12,11 +12,10 @@
 #include "objective/certificate.h"
 #include "objective/duals.h"
 #include "objective/problem.h"
+#include "store/block_source.h"
+#include "store/schedule.h"
 
 namespace linblock {
-
-enum class Schedule { recomposed, fixed };
-enum class BlockSequence { permuted, sequential };
 
 // Dual coordinate descent on blocks of rows (dual_block.cc).
 struct DualBlock {
@@ -41,8 +40,7 @@ enum class Termination { converged, pass_limit, time_limit, interrupted };
 
 // Decided once, before training, from the options, the data and the memory; equal plans give equal bits.
 struct Plan {
-  enum class Rows { decoded, encoded, streamed };
-  Rows rows = Rows::streamed;  // all in memory in one form or the other, or read each pass
+  RowsHeld rows = RowsHeld::streamed;
   uint64_t weights_bytes = 0;  // weights and the certificate's sums
   uint64_t duals_bytes = 0;
   uint64_t window_bytes = 0;  // rows in memory

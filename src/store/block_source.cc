@@ -1,0 +1,69 @@
+#include "store/block_source.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include "base/threads.h"
+
+namespace linblock {
+
+BlockSource::BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, size_t threads)
+    : store_(store), held_(held), window_bytes_(window_bytes), threads_(std::max<size_t>(1, threads)) {}
+
+// Every chunk once, on all threads; each goes to its own place, so the order of arrival does not matter.
+void BlockSource::load() {
+  const auto begin = std::chrono::steady_clock::now();
+  resident_.resize(store_.chunks().size());
+  std::atomic<size_t> next = 0;
+  run_on_threads(
+      threads_,
+      [&](size_t) {
+        for (size_t number = next++; number < resident_.size(); number = next++) {
+          store_.read(number, resident_[number]);
+          if (held_ == RowsHeld::decoded) resident_[number].decode();
+        }
+      },
+      [&] { next = resident_.size(); });
+  for (const ChunkInfo& chunk : store_.chunks()) bytes_read_ += chunk.extent();
+  wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void BlockSource::for_each(const BlockOrder& order, const std::function<bool(const Block&, size_t)>& work,
+                           size_t first) {
+  if (first >= order.ends.size()) return;
+  if (held_ != RowsHeld::streamed && resident_.empty()) load();
+  const auto chunk_range = [&](size_t number) {
+    const size_t begin = number == 0 ? 0 : order.ends[number - 1];
+    return std::pair(order.chunks.begin() + static_cast<ptrdiff_t>(begin),
+                     order.chunks.begin() + static_cast<ptrdiff_t>(order.ends[number]));
+  };
+  Block block;
+  if (held_ != RowsHeld::streamed) {
+    for (size_t number = first; number < order.ends.size(); ++number) {
+      const auto [begin, end] = chunk_range(number);
+      block.numbers.assign(begin, end);
+      block.chunks.clear();
+      for (const uint32_t chunk : block.numbers) block.chunks.push_back(&resident_[chunk]);
+      if (!work(block, number)) return;
+    }
+    return;
+  }
+  BlockOrder rest;
+  rest.chunks.assign(chunk_range(first).first, order.chunks.end());
+  const uint32_t skipped = first == 0 ? 0 : order.ends[first - 1];
+  for (size_t number = first; number < order.ends.size(); ++number) rest.ends.push_back(order.ends[number] - skipped);
+  BlockStream stream(store_, std::move(rest),
+                     {.memory_bytes = window_bytes_, .threads = std::max<size_t>(1, threads_ - 1)});
+  for (size_t number = first; const RowBlock* rows = stream.next(); ++number) {
+    const auto [begin, end] = chunk_range(number);
+    block.numbers.assign(begin, end);
+    block.chunks.clear();
+    for (const Chunk& chunk : rows->chunks()) block.chunks.push_back(&chunk);
+    if (!work(block, number)) break;
+  }
+  bytes_read_ += stream.bytes_read();
+  wait_seconds_ += stream.wait_seconds();
+}
+
+}  // namespace linblock

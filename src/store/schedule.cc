@@ -1,0 +1,46 @@
+#include "store/schedule.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr uint64_t kSalt = 0x5c4ed;  // apart from the seed's other uses
+
+void shuffle(std::vector<uint32_t>& numbers, Random& random) {
+  for (size_t i = numbers.size(); i > 1; --i) std::swap(numbers[i - 1], numbers[random.below(i)]);
+}
+
+}  // namespace
+
+BlockOrder order_of_pass(const Store& store, const ScheduleOptions& options, uint64_t pass) {
+  Random random(mix64(options.seed, kSalt), pass);
+  if (options.schedule == Schedule::recomposed) {
+    BlockOrder order = BlockOrder::all(store, options.chunks_per_block);
+    shuffle(order.chunks, random);
+    return order;
+  }
+  const size_t chunks = store.chunks().size();
+  const size_t buckets = store.info().buckets;
+  const size_t wanted =
+      options.blocks > 0 ? options.blocks : (chunks + options.chunks_per_block - 1) / options.chunks_per_block;
+  const size_t blocks = std::clamp<size_t>(wanted, 1, buckets);
+  std::vector<uint32_t> sequence(blocks);
+  for (uint32_t block = 0; block < blocks; ++block) sequence[block] = block;
+  if (options.sequence == BlockSequence::permuted) shuffle(sequence, random);
+  // Chunks are sorted by bucket, and so by block: each block is a run of them.
+  std::vector<uint32_t> first(blocks + 1, 0);
+  for (const ChunkInfo& chunk : store.chunks()) ++first[chunk.bucket * blocks / buckets + 1];
+  for (size_t block = 0; block < blocks; ++block) first[block + 1] += first[block];
+  BlockOrder order;
+  for (const uint32_t block : sequence) {
+    for (uint32_t chunk = first[block]; chunk < first[block + 1]; ++chunk) order.chunks.push_back(chunk);
+    if (first[block + 1] > first[block]) order.ends.push_back(static_cast<uint32_t>(order.chunks.size()));
+  }
+  return order;
+}
+
+}  // namespace linblock
