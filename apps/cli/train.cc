@@ -14,13 +14,23 @@ namespace {
 
 struct TrainRequest {
   TrainOptions options;
+  std::string solver = "dual";
   DualBlock dual;
+  Pegasos pegasos;
   std::string model;
   std::string test;
   uint64_t memory_bytes = 0;
   size_t threads = 1;
   bool dry_run = false;
 };
+
+Method method_of(const TrainRequest& request) {
+  if (request.solver == "dual") return request.dual;
+  if (request.solver == "pegasos") return request.pegasos;
+  if (request.solver == "average") return Average{};
+  if (request.solver == "subsample") return Subsample{};
+  fail(ErrorKind::usage, "'{}' is not a solver: choose dual, pegasos, average or subsample", request.solver);
+}
 
 // "LABEL=WEIGHT", or "balanced".
 void add_class_weight(const std::string& text, TrainOptions& options) {
@@ -56,7 +66,10 @@ void add_number(CLI::App& command, const std::string& name, double& number, cons
 }
 
 // "within 0.8% of the best possible objective"
-std::string certified_words(const Certificate& certificate) {
+std::string certified_words(const Summary& summary) {
+  const Certificate& certificate = summary.certificates.front();
+  if (!summary.certified)
+    return fmt::format("objective {:.6g}, not certified (pegasos has no dual)", certificate.primal);
   const double gap = certificate.gap();
   if (!std::isfinite(gap)) return "nothing is certified yet";
   return fmt::format("certified within {:.2g}% of the best possible objective", 100 * std::max(gap, 0.0));
@@ -72,7 +85,8 @@ std::string termination_words(Termination termination) {
   return "";
 }
 
-void print_json(const TrainReport& report, double total_seconds, const std::optional<Evaluation>& test) {
+void print_json(const TrainOptions& options, const TrainReport& report, double total_seconds,
+                const std::optional<Evaluation>& test) {
   constexpr std::array<const char*, 4> kTerminations = {"converged", "pass_limit", "time_limit", "interrupted"};
   const Summary& summary = report.summary;
   const Certificate& certificate = summary.certificates.front();
@@ -89,11 +103,11 @@ void print_json(const TrainReport& report, double total_seconds, const std::opti
                                    {"total", total_seconds}}},
                                  {"peak_memory_bytes", peak_resident_bytes()},
                                  {"primal", certificate.primal},
-                                 {"dual", certificate.dual},
-                                 {"gap", certificate.gap()},
-                                 {"certified", true},
+                                 {"dual", summary.certified ? nlohmann::ordered_json(certificate.dual) : nullptr},
+                                 {"gap", summary.certified ? nlohmann::ordered_json(certificate.gap()) : nullptr},
+                                 {"certified", summary.certified},
                                  {"termination", kTerminations[static_cast<size_t>(summary.termination)]},
-                                 {"solver", "dual"},
+                                 {"solver", name_of(options.solve.method)},
                                  {"plan", summary.plan.describe()}};
   if (test) json["test"] = {{"accuracy", test->accuracy()}, {"rows", test->rows}};
   fmt::print("{}\n", json.dump());
@@ -105,7 +119,7 @@ void run_train(TrainRequest& request, Session& session) {
   TrainOptions& options = request.options;
   options.pack.memory_bytes = request.memory_bytes;
   options.pack.threads = request.threads;
-  options.solve.method = request.dual;
+  options.solve.method = method_of(request);
   ProgressBar packing(terminal, "packing");
   TrainObserver observer;
   observer.say = [&](const std::string& sentence) { terminal.say(sentence); };
@@ -132,12 +146,12 @@ void run_train(TrainRequest& request, Session& session) {
   if (!request.test.empty()) test = evaluate(report.model, {request.test}, request.memory_bytes);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const Summary& summary = report.summary;
-  terminal.say(fmt::format("{}{}; {} {}, {} read, {} of {} used, {:.2f} s",
-                           certified_words(summary.certificates.front()), termination_words(summary.termination),
-                           summary.passes, summary.passes == 1 ? "pass" : "passes", human_bytes(summary.bytes_read),
+  terminal.say(fmt::format("{}{}; {} {}, {} read, {} of {} used, {:.2f} s", certified_words(summary),
+                           termination_words(summary.termination), summary.passes,
+                           summary.passes == 1 ? "pass" : "passes", human_bytes(summary.bytes_read),
                            human_bytes(peak_resident_bytes()), human_bytes(request.memory_bytes), seconds));
   if (test) terminal.say(fmt::format("test accuracy {:.2f}% ({} rows)", 100 * test->accuracy(), grouped(test->rows)));
-  if (session.json) print_json(report, seconds, test);
+  if (session.json) print_json(options, report, seconds, test);
   terminal.say(fmt::format("next: linblock predict {} DATA.svm", request.model));
   if (summary.termination == Termination::interrupted)
     fail(ErrorKind::interrupted, "interrupted: the model so far was written");
@@ -179,6 +193,23 @@ void add_train(CLI::App& app, Session& session) {
   command->add_option("--max-passes", options.solve.max_passes, "Stop after N passes (default: 1000)")->type_name("N");
   add_number(*command, "--max-seconds", options.solve.max_seconds, "Stop after so many seconds");
   command->add_option("--seed", options.solve.seed, "Of everything random (default: 1)")->type_name("N");
+  command->add_option("--solver", request->solver, "dual, pegasos, average or subsample (default: dual)")
+      ->type_name("NAME");
+  command
+      ->add_option_function<std::string>(
+          "--step",
+          [request](const std::string& text) {
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request->pegasos.step);
+            if (text == "block") {
+              request->pegasos.step = 0;
+            } else if (text == "row") {
+              request->pegasos.step = 1;
+            } else if (error != std::errc() || end != text.data() + text.size() || request->pegasos.step < 1) {
+              fail(ErrorKind::usage, "--step '{}' is not block, row or a number of rows", text);
+            }
+          },
+          "pegasos: rows a step: block, row or N (default: row)")
+      ->type_name("N");
   command
       ->add_option_function<std::string>(
           "--schedule",

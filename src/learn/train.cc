@@ -125,7 +125,7 @@ TrainReport train(const TrainOptions& options, const Context& context, const Tra
                         .bias = options.bias,
                         .class_weights = choose_class_weights(store.info(), options)};
   if (dry_run) {
-    report.summary.plan = make_plan(problem, std::get<DualBlock>(options.solve.method), context);
+    report.summary.plan = make_plan(problem, options.solve.method, context);
     observer.plan(report.summary.plan);
     return report;
   }
@@ -151,7 +151,7 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                      {"loss", name_of(options.loss)},
                      {"cost", options.cost},
                      {"bias", options.bias},
-                     {"solver", "dual"},
+                     {"solver", name_of(options.solve.method)},
                      {"tolerance", options.solve.tolerance},
                      {"seed", options.solve.seed},
                      {"labels", report.model.labels},
@@ -163,8 +163,9 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                      {"features", report.info.features()},
                      {"passes", summary.passes},
                      {"primal", certificate.primal},
-                     {"dual", certificate.dual},
-                     {"gap", certificate.gap()},
+                     {"certified", summary.certified},
+                     {"dual", summary.certified ? Json(certificate.dual) : Json(nullptr)},
+                     {"gap", summary.certified ? Json(certificate.gap()) : Json(nullptr)},
                      {"plan", summary.plan.describe()}};
   return json.dump(1) + "\n";
 }

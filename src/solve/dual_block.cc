@@ -7,14 +7,15 @@
 //           step and the shrinking are those of Hsieh et al. (2008). `inner` rounds a block is BLOCK-L-N, `converge`
 //           BLOCK-L-D. Fixed blocks are the paper's; recomposed ones are drawn anew each pass.
 // Reads:    the whole store once a pass, and once for each certificate; nothing after the first pass where it fits.
+#include "solve/dual_block.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "base/dot.h"
-#include "base/error.h"
 #include "base/random.h"
-#include "solve/solver.h"
 
 namespace linblock {
 
@@ -24,145 +25,118 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kConvergeTolerance = 0.1;  // of a sub-problem: LIBLINEAR's default
-constexpr int kConvergeRounds = 1000;
-constexpr uint8_t kRestPasses = 3;  // for a row that is clearly no support vector
+constexpr uint8_t kRestPasses = 3;          // for a row that is clearly no support vector
+constexpr int kMostInner = 10;
+
+}  // namespace
+
+DualDescent::DualDescent(const Problem& problem, const Task& task, uint64_t seed, Solution& solution)
+    : problem_(problem), costs_(problem, task), seed_(seed), solution_(solution) {
+  solution_.weights.resize(problem.weights(), 0);
+  if (solution_.duals.empty()) solution_.duals = Duals(*problem.store);
+  for (const ChunkInfo& chunk : problem.store->chunks()) rest_.emplace_back(chunk.rows, uint8_t{0});
+}
+
+void DualDescent::begin_pass(int pass) {
+  pass_ = pass;
+  last_violation_ = pass == 1 ? kInfinity : violation_;
+  violation_ = 0;
+  losses_ = 0;
+}
+
+void DualDescent::solve_block(const Block& block, size_t number, int rounds, bool converge) {
+  std::visit([&](const auto& loss) { solve_block_with(loss, block, number, rounds, converge); }, problem_.loss);
+}
+
 template <DualLoss L>
-class DualBlockSolver {
- public:
-  DualBlockSolver(const Problem& problem, const Task& task, const SolveOptions& options, const DualBlock& method,
-                  Solution& solution)
-      : problem_(problem),
-        loss_(std::get<L>(problem.loss)),
-        costs_(problem, task),
-        options_(options),
-        method_(method),
-        solution_(solution) {
-    solution_.weights.resize(problem.weights(), 0);
-    if (solution_.duals.empty()) solution_.duals = Duals(*problem.store);
-    for (const ChunkInfo& chunk : problem.store->chunks()) rest_.emplace_back(chunk.rows, uint8_t{0});
-  }
-
-  void begin_pass(int pass) {
-    pass_ = pass;
-    last_violation_ = pass == 1 ? std::numeric_limits<double>::infinity() : violation_;
-    violation_ = 0;
-    losses_ = 0;
-  }
-
-  void solve_block(const Block& block, size_t block_number, int rounds) {
-    collect(block);
-    Random random(options_.seed, mix64(static_cast<uint64_t>(pass_), block_number));
-    size_t active = order_.size();
-    double top = std::numeric_limits<double>::infinity();
-    double bottom = -top;
-    for (int round = 0; round < rounds; ++round) {
-      double highest = -std::numeric_limits<double>::infinity();
-      double lowest = -highest;
-      for (size_t i = active; i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
-      for (size_t i = 0; i < active; ++i) {
-        const Visit visit = update(block, order_[i], round == 0, top, bottom);
-        if (visit.shrink) {
-          std::swap(order_[i], order_[--active]);
-          --i;
-          continue;
-        }
-        highest = std::max(highest, visit.projected);
-        lowest = std::min(lowest, visit.projected);
-      }
-      if (method_.converge && highest - lowest <= kConvergeTolerance) {
-        if (active == order_.size()) break;
-        active = order_.size();  // check once more, with everything
-        top = std::numeric_limits<double>::infinity();
-        bottom = -top;
+void DualDescent::solve_block_with(const L& loss, const Block& block, size_t number, int rounds, bool converge) {
+  collect(block);
+  Random random(seed_, mix64(static_cast<uint64_t>(pass_), number));
+  size_t active = order_.size();
+  double top = kInfinity;  // what the last round left of the largest and smallest projected gradient
+  double bottom = -kInfinity;
+  for (int round = 0; round < rounds; ++round) {
+    double highest = -kInfinity;
+    double lowest = kInfinity;
+    for (size_t i = active; i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
+    for (size_t i = 0; i < active; ++i) {
+      const Visit visit = update(loss, block, order_[i], round == 0, top, bottom);
+      if (visit.shrink) {
+        std::swap(order_[i], order_[--active]);
+        --i;
         continue;
       }
-      top = highest > 0 ? highest : std::numeric_limits<double>::infinity();
-      bottom = lowest < 0 ? lowest : -std::numeric_limits<double>::infinity();
+      highest = std::max(highest, visit.projected);
+      lowest = std::min(lowest, visit.projected);
+    }
+    if (converge && highest - lowest <= kConvergeTolerance) {
+      if (active == order_.size()) break;
+      active = order_.size();  // once more, with everything
+      top = kInfinity;
+      bottom = -kInfinity;
+      continue;
+    }
+    top = highest > 0 ? highest : kInfinity;
+    bottom = lowest < 0 ? lowest : -kInfinity;
+  }
+}
+
+// Which rows of the block are to be looked at: not those that rest.
+void DualDescent::collect(const Block& block) {
+  order_.clear();
+  for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk) {
+    std::vector<uint8_t>& rest = rest_[block.numbers[chunk]];
+    for (uint32_t row = 0; row < block.chunks[chunk]->rows(); ++row) {
+      if (rest[row] > 0)
+        --rest[row];
+      else
+        order_.push_back(Block::place(chunk, row));
     }
   }
-
-  double violation() const { return violation_; }
-  double losses() const { return losses_; }
-  double dual_values() const { return dual_values_; }
-
- private:
-  struct Visit {
-    bool shrink = false;
-    double projected = 0;  // gradient
-  };
-
-  // Which rows of the block are to be looked at: not those that rest.
-  void collect(const Block& block) {
-    order_.clear();
-    for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk) {
-      std::vector<uint8_t>& rest = rest_[block.numbers[chunk]];
-      for (uint32_t row = 0; row < block.chunks[chunk]->rows(); ++row) {
-        if (rest[row] > 0)
-          --rest[row];
-        else
-          order_.push_back(Block::place(chunk, row));
-      }
-    }
-  }
-
-  Visit update(const Block& block, uint32_t place, bool first, double top, double bottom) {
-    const uint32_t chunk = Block::chunk_of(place);
-    const uint32_t number = Block::row_of(place);
-    const Row row = block.row(place, buffer_);
-    const double cost = costs_.cost(row);
-    if (cost == 0) return {};
-    const double sign = costs_.sign(row);
-    double& alpha = solution_.duals.page(block.numbers[chunk])[number];
-    const double margin = margin_of(row, sign, problem_.bias, solution_.weights);
-    if (first) losses_ += cost * loss_.value(margin);
-    const double bound = loss_.largest_alpha(cost);
-    const double gradient = loss_.dual_gradient(alpha == 0 ? loss_.first_alpha(cost) : alpha, margin, cost);
-    Visit visit;
-    if (alpha == 0 && gradient > 0) {
-      if (gradient > top) visit.shrink = true;
-      if (first && gradient > last_violation_) rest_[block.numbers[chunk]][number] = kRestPasses;
-    } else if (alpha == bound && gradient < 0) {
-      if (gradient < bottom) visit.shrink = true;
-    } else {
-      visit.projected = gradient;
-      if (first) violation_ = std::max(violation_, std::abs(gradient));
-    }
-    if (visit.shrink || visit.projected == 0) return visit;
-    double norm2 = squared_norm(row.value);
-    if (problem_.has_bias()) norm2 += problem_.bias * problem_.bias;
-    const double old = alpha;
-    // A row without features has no say in w: its alpha goes straight to where its own term is largest.
-    const double from = old == 0 ? loss_.first_alpha(cost) : old;
-    const double next = loss_.dual_step(from, margin, std::max(norm2, 1e-300), cost);
-    if (next == old) return visit;
-    alpha = next;
-    dual_values_ += (next == 0 ? 0 : loss_.dual_value(next, cost)) - (old == 0 ? 0 : loss_.dual_value(old, cost));
-    const auto change = static_cast<float>(sign * (next - old));
-    add_scaled(row.index, row.value, change, solution_.weights.data());
-    if (problem_.has_bias()) solution_.weights.back() += change * static_cast<float>(problem_.bias);
-    return visit;
-  }
-
-  const Problem& problem_;
-  const L loss_;
-  const RowCost costs_;
-  const SolveOptions& options_;
-  const DualBlock& method_;
-  Solution& solution_;
-  std::vector<std::vector<uint8_t>> rest_;  // passes that a row is still left out, by chunk
-  std::vector<uint32_t> order_;
-  RowBuffer buffer_;
-  int pass_ = 0;
-  double violation_ = 0;
-  double last_violation_ = 0;
-  double losses_ = 0;
-  double dual_values_ = 0;
-};
+}
 
 template <DualLoss L>
-Summary run(const Problem& problem, const SolveOptions& options, const DualBlock& method,
-            std::vector<Solution>& solutions, const Context& context) {
+DualDescent::Visit DualDescent::update(const L& loss, const Block& block, uint32_t place, bool first, double top,
+                                       double bottom) {
+  const Row row = block.row(place, buffer_);
+  const double cost = costs_.cost(row);
+  if (cost == 0) return {};
+  const uint32_t chunk = block.numbers[Block::chunk_of(place)];
+  const double sign = costs_.sign(row);
+  double& alpha = solution_.duals.page(chunk)[Block::row_of(place)];
+  const double margin = margin_of(row, sign, problem_.bias, solution_.weights);
+  if (first) losses_ += cost * loss.value(margin);
+  const double from = alpha == 0 ? loss.first_alpha(cost) : alpha;
+  const double gradient = loss.dual_gradient(from, margin, cost);
+  Visit visit;
+  if (alpha == 0 && gradient > 0) {
+    if (gradient > top) visit.shrink = true;
+    // Farther out than any violation of the last pass: it can wait for a few passes, the certificate will see it.
+    if (first && gradient > last_violation_) rest_[chunk][Block::row_of(place)] = kRestPasses;
+  } else if (alpha == loss.largest_alpha(cost) && gradient < 0) {
+    if (gradient < bottom) visit.shrink = true;
+  } else {
+    visit.projected = gradient;
+    if (first) violation_ = std::max(violation_, std::abs(gradient));
+  }
+  if (visit.shrink || visit.projected == 0) return visit;
+  double norm2 = squared_norm(row.value);
+  if (problem_.has_bias()) norm2 += problem_.bias * problem_.bias;
+  // A row without features has no say in w: its alpha goes straight to where its own term is largest.
+  const double next = loss.dual_step(from, margin, std::max(norm2, 1e-300), cost);
+  if (next == alpha) return visit;
+  dual_values_ += (next == 0 ? 0 : loss.dual_value(next, cost)) - (alpha == 0 ? 0 : loss.dual_value(alpha, cost));
+  const auto change = static_cast<float>(sign * (next - alpha));
+  alpha = next;
+  add_scaled(row.index, row.value, change, solution_.weights.data());
+  if (problem_.has_bias()) solution_.weights.back() += change * static_cast<float>(problem_.bias);
+  return visit;
+}
+
+Summary solve_dual_block(const Problem& problem, const SolveOptions& options, const DualBlock& method,
+                         std::vector<Solution>& solutions, const Context& context) {
   const auto begin = Clock::now();
   Summary summary;
   summary.plan = make_plan(problem, method, context);
@@ -175,94 +149,66 @@ Summary run(const Problem& problem, const SolveOptions& options, const DualBlock
                                  .seed = options.seed};
   const Task& task = problem.tasks.front();
   Solution& solution = solutions.front();
-  DualBlockSolver<L> solver(problem, task, options, method, solution);
-
-  const auto certify = [&] {
-    const auto started = Clock::now();
-    Certifier certifier(problem, task);
-    blocks.for_each(BlockOrder::all(*problem.store, summary.plan.chunks_per_block), [&](const Block& block, size_t) {
-      for (size_t i = 0; i < block.chunks.size(); ++i)
-        certifier.add(*block.chunks[i], solution.duals.page(block.numbers[i]), solution.weights);
-      return true;
-    });
-    const Certificate certificate = certifier.finish(solution.weights);
-    summary.certify_seconds += seconds_since(started);
-    // Not yet good enough: the next pass begins from weights without drift.
-    if (certificate.gap() > options.tolerance)
-      std::transform(certifier.dual_weights().begin(), certifier.dual_weights().end(), solution.weights.begin(),
-                     [](double weight) { return static_cast<float>(weight); });
-    return certificate;
-  };
-
+  DualDescent descent(problem, task, options.seed, solution);
   int inner = method.converge ? kConvergeRounds : std::max(1, method.inner);
   double trust = 1;  // certified gap / estimated gap, the last time both were known
-  std::optional<Certificate> certificate;
   for (int pass = 1;; ++pass) {
-    certificate.reset();
-    solver.begin_pass(pass);
+    descent.begin_pass(pass);
     const auto pass_begin = Clock::now();
     const double waited = blocks.wait_seconds();
     bool stopped = false;
     blocks.for_each(order_of_pass(*problem.store, schedule, static_cast<uint64_t>(pass)),
                     [&](const Block& block, size_t number) {
-                      solver.solve_block(block, number, inner);
+                      descent.solve_block(block, number, inner, method.converge);
                       stopped = context.stop != nullptr && *context.stop;
                       return !stopped;
                     });
     summary.passes = pass;
-    const double pass_seconds = seconds_since(pass_begin);
     const double wait = blocks.wait_seconds() - waited;
-    summary.solve_seconds += pass_seconds - wait;
+    const double work = seconds_since(pass_begin) - wait;
+    summary.solve_seconds += work;
     // Rounds over a block are free while the disk is waited for.
     if (method.inner == 0 && !method.converge && pass == 1 && summary.plan.rows == RowsHeld::streamed)
-      inner = std::clamp(static_cast<int>(1 + wait / std::max(pass_seconds - wait, 1e-9)), 1, 10);
+      inner = std::clamp(static_cast<int>(1 + wait / std::max(work, 1e-9)), 1, kMostInner);
 
     double w2 = 0;
     for (const float weight : solution.weights) w2 += double{weight} * double{weight};
-    const double primal = 0.5 * w2 + solver.losses();
-    const double dual = solver.dual_values() - 0.5 * w2;
-    const double estimate = dual > 0 ? (primal - dual) / dual : std::numeric_limits<double>::infinity();
+    PassReport report{.pass = pass,
+                      .primal_estimate = 0.5 * w2 + descent.losses(),
+                      .dual = descent.dual_values() - 0.5 * w2,
+                      .wait_seconds = wait,
+                      .solve_seconds = work,
+                      .weights = &solution.weights};
+    const double estimate = report.dual > 0 ? (report.primal_estimate - report.dual) / report.dual : kInfinity;
     const bool last = pass >= options.max_passes || stopped ||
                       (options.max_seconds > 0 && seconds_since(begin) > options.max_seconds);
     if (last || estimate * trust <= options.tolerance) {
-      certificate = certify();
-      if (estimate > 0 && std::isfinite(estimate)) trust = std::clamp(certificate->gap() / estimate, 0.1, 10.0);
+      const auto certify_begin = Clock::now();
+      std::vector<double> v;
+      report.certified = certify(problem, task, solution, summary.plan, blocks, &v);
+      summary.certify_seconds += seconds_since(certify_begin);
+      const double gap = report.certified->gap();
+      if (estimate > 0 && std::isfinite(estimate)) trust = std::clamp(gap / estimate, 0.1, 10.0);
+      // To be gone on with: from weights that have not drifted.
+      if (gap > options.tolerance && !last)
+        std::transform(v.begin(), v.end(), solution.weights.begin(), [](double x) { return static_cast<float>(x); });
     }
-    context.observer({.pass = pass,
-                      .seconds = seconds_since(begin),
-                      .primal_estimate = primal,
-                      .dual = dual,
-                      .certified = certificate,
-                      .bytes_read = blocks.bytes_read(),
-                      .wait_seconds = wait,
-                      .solve_seconds = pass_seconds - wait,
-                      .weights = &solution.weights});
-    if (certificate && certificate->gap() <= options.tolerance) {
-      summary.termination = Termination::converged;
-      break;
-    }
-    if (last) {
-      summary.termination = stopped                      ? Termination::interrupted
-                            : pass >= options.max_passes ? Termination::pass_limit
-                                                         : Termination::time_limit;
-      certificate = certify();  // the weights were just mended: certify those that are saved
-      break;
-    }
+    report.seconds = seconds_since(begin);
+    report.bytes_read = blocks.bytes_read();
+    context.observer(report);
+    const bool converged = report.certified && report.certified->gap() <= options.tolerance;
+    if (!converged && !last) continue;
+    summary.termination = converged                    ? Termination::converged
+                          : stopped                    ? Termination::interrupted
+                          : pass >= options.max_passes ? Termination::pass_limit
+                                                       : Termination::time_limit;
+    summary.certificates = {*report.certified};
+    break;
   }
-  summary.certificates = {*certificate};
   summary.bytes_read = blocks.bytes_read();
   summary.read_wait_seconds = blocks.wait_seconds();
   summary.total_seconds = seconds_since(begin);
   return summary;
-}
-
-}  // namespace
-
-Summary solve_dual_block(const Problem& problem, const SolveOptions& options, const DualBlock& method,
-                         std::vector<Solution>& solutions, const Context& context) {
-  solutions.resize(problem.tasks.size());
-  return std::visit([&]<class L>(const L&) { return run<L>(problem, options, method, solutions, context); },
-                    problem.loss);
 }
 
 }  // namespace linblock

@@ -1,6 +1,7 @@
 #include "solve/solver.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/error.h"
@@ -36,7 +37,12 @@ std::string Plan::describe() const {
                      human_bytes(duals_bytes), human_bytes(window_bytes), chunks_per_block);
 }
 
-Plan make_plan(const Problem& problem, const DualBlock& method, const Context& context) {
+std::string_view name_of(const Method& method) {
+  constexpr std::array<std::string_view, 4> kNames = {"dual", "pegasos", "average", "subsample"};
+  return kNames[method.index()];
+}
+
+Plan make_plan(const Problem& problem, const Method& method, const Context& context) {
   const Store& store = *problem.store;
   Plan plan;
   const uint64_t weights = problem.weights();
@@ -75,8 +81,10 @@ Plan make_plan(const Problem& problem, const DualBlock& method, const Context& c
   }
   // Half of the window is worked on while the other half is read.
   const size_t fitting = plan.rows == RowsHeld::streamed ? std::max<size_t>(1, free / 2 / largest) : chunks;
-  plan.chunks_per_block = std::clamp<size_t>(fitting, 1, std::max<size_t>(1, chunks));
-  if (method.schedule == Schedule::recomposed)
+  plan.chunks_per_block =
+      std::clamp<size_t>(std::min(fitting, BlockSource::kMostChunksPerBlock), 1, std::max<size_t>(1, chunks));
+  const DualBlock* dual = std::get_if<DualBlock>(&method);
+  if (dual != nullptr && dual->schedule == Schedule::recomposed)
     plan.chunks_per_block = std::min(plan.chunks_per_block, std::max(kLeastChunksPerBlock, kUsualChunksPerBlock));
   return plan;
 }
@@ -84,9 +92,39 @@ Plan make_plan(const Problem& problem, const DualBlock& method, const Context& c
 Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
               const Context& context) {
   check(problem);
-  return std::visit(
-      [&](const DualBlock& method) { return solve_dual_block(problem, options, method, solutions, context); },
-      options.method);
+  solutions.resize(problem.tasks.size());
+  struct Run {
+    const Problem& problem;
+    const SolveOptions& options;
+    std::vector<Solution>& solutions;
+    const Context& context;
+    Summary operator()(const DualBlock& method) const {
+      return solve_dual_block(problem, options, method, solutions, context);
+    }
+    Summary operator()(const Pegasos& method) const {
+      return solve_pegasos(problem, options, method, solutions, context);
+    }
+    Summary operator()(const Average& method) const {
+      return solve_average(problem, options, method, solutions, context);
+    }
+    Summary operator()(const Subsample& method) const {
+      return solve_subsample(problem, options, method, solutions, context);
+    }
+  };
+  return std::visit(Run{problem, options, solutions, context}, options.method);
+}
+
+Certificate certify(const Problem& problem, const Task& task, const Solution& solution, const Plan& plan,
+                    BlockSource& blocks, std::vector<double>* dual_weights) {
+  Certifier certifier(problem, task);
+  const BlockOrder order = BlockOrder::all(*problem.store, plan.chunks_per_block);
+  blocks.for_each(order, [&](const Block& block, size_t) {
+    for (size_t i = 0; i < block.chunks.size(); ++i)
+      certifier.add(*block.chunks[i], solution.duals.page(block.numbers[i]), solution.weights);
+    return true;
+  });
+  if (dual_weights != nullptr) dual_weights->assign(certifier.dual_weights().begin(), certifier.dual_weights().end());
+  return certifier.finish(solution.weights);
 }
 
 }  // namespace linblock

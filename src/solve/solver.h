@@ -26,7 +26,21 @@ struct DualBlock {
   bool converge = false;  // instead: until the block is solved, by LIBLINEAR's rule
 };
 
-using Method = std::variant<DualBlock>;
+// Stochastic sub-gradient steps on the primal (pegasos.cc); hinge and squared hinge.
+struct Pegasos {
+  size_t step = 1;  // rows a step; 0: the whole block
+};
+
+// Each block solved on its own, and the models averaged (average.cc).
+struct Average {};
+
+// A random part that fits the memory, solved there (subsample.cc).
+struct Subsample {
+  double share = 0;  // of the chunks; 0: what fits
+};
+
+using Method = std::variant<DualBlock, Pegasos, Average, Subsample>;
+std::string_view name_of(const Method& method);
 
 struct SolveOptions {
   Method method = DualBlock{};
@@ -79,6 +93,7 @@ struct Summary {
   Termination termination = Termination::converged;
   Plan plan = {};
   int passes = 0;
+  bool certified = true;                       // Pegasos has no dual: its gap is not known
   std::vector<Certificate> certificates = {};  // one a task, of the weights in the solutions
   uint64_t bytes_read = 0;
   double read_wait_seconds = 0;
@@ -93,8 +108,18 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
 // The methods. Each states its problem and update above its code.
 Summary solve_dual_block(const Problem& problem, const SolveOptions& options, const DualBlock& method,
                          std::vector<Solution>& solutions, const Context& context);
+Summary solve_pegasos(const Problem& problem, const SolveOptions& options, const Pegasos& method,
+                      std::vector<Solution>& solutions, const Context& context);
+Summary solve_average(const Problem& problem, const SolveOptions& options, const Average& method,
+                      std::vector<Solution>& solutions, const Context& context);
+Summary solve_subsample(const Problem& problem, const SolveOptions& options, const Subsample& method,
+                        std::vector<Solution>& solutions, const Context& context);
 
 // Throws ErrorKind::memory, with the numbers and remedies, when the weights do not fit.
-Plan make_plan(const Problem& problem, const DualBlock& method, const Context& context);
+Plan make_plan(const Problem& problem, const Method& method, const Context& context);
+
+// Primal, dual and gap of a solution over all rows, by one pass.
+Certificate certify(const Problem& problem, const Task& task, const Solution& solution, const Plan& plan,
+                    BlockSource& blocks, std::vector<double>* dual_weights = nullptr);
 
 }  // namespace linblock

@@ -8,24 +8,32 @@
 
 namespace linblock {
 
-BlockSource::BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, size_t threads)
-    : store_(store), held_(held), window_bytes_(window_bytes), threads_(std::max<size_t>(1, threads)) {}
+BlockSource::BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, size_t threads,
+                         std::vector<uint32_t> only)
+    : store_(store),
+      held_(held),
+      window_bytes_(window_bytes),
+      threads_(std::max<size_t>(1, threads)),
+      wanted_(only.empty() ? BlockOrder::all(store).chunks : std::move(only)),
+      place_(store.chunks().size(), 0) {
+  for (uint32_t i = 0; i < wanted_.size(); ++i) place_[wanted_[i]] = i;
+}
 
 // Every chunk once, on all threads; each goes to its own place, so the order of arrival does not matter.
 void BlockSource::load() {
   const auto begin = std::chrono::steady_clock::now();
-  resident_.resize(store_.chunks().size());
+  resident_.resize(wanted_.size());
   std::atomic<size_t> next = 0;
   run_on_threads(
       threads_,
       [&](size_t) {
         for (size_t number = next++; number < resident_.size(); number = next++) {
-          store_.read(number, resident_[number]);
+          store_.read(wanted_[number], resident_[number]);
           if (held_ == RowsHeld::decoded) resident_[number].decode();
         }
       },
       [&] { next = resident_.size(); });
-  for (const ChunkInfo& chunk : store_.chunks()) bytes_read_ += chunk.extent();
+  for (const uint32_t chunk : wanted_) bytes_read_ += store_.chunks()[chunk].extent();
   wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
@@ -44,7 +52,7 @@ void BlockSource::for_each(const BlockOrder& order, const std::function<bool(con
       const auto [begin, end] = chunk_range(number);
       block.numbers.assign(begin, end);
       block.chunks.clear();
-      for (const uint32_t chunk : block.numbers) block.chunks.push_back(&resident_[chunk]);
+      for (const uint32_t chunk : block.numbers) block.chunks.push_back(&resident_[place_[chunk]]);
       if (!work(block, number)) return;
     }
     return;

@@ -34,8 +34,10 @@ class BlockSource {
  public:
   static constexpr size_t kMostChunksPerBlock = size_t{1} << (32 - Block::kRowBits);
 
-  // `window_bytes` bounds what a stream holds. With more than one thread, others than this read ahead.
-  BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, size_t threads);
+  // `window_bytes` bounds what a stream holds. With more than one thread, others than this read ahead. `only`: the
+  // chunks that will be asked for, where not all are.
+  BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, size_t threads,
+              std::vector<uint32_t> only = {});
 
   // Calls `work` for each block from number `first` on; it ends early when `work` returns false.
   void for_each(const BlockOrder& order, const std::function<bool(const Block&, size_t number)>& work,
@@ -52,7 +54,9 @@ class BlockSource {
   RowsHeld held_;
   uint64_t window_bytes_;
   size_t threads_;
-  std::vector<Chunk> resident_;  // all of them, or none
+  std::vector<uint32_t> wanted_;  // the chunks that are held in memory
+  std::vector<uint32_t> place_;   // of a chunk in resident_
+  std::vector<Chunk> resident_;   // as wanted_, or none
   uint64_t bytes_read_ = 0;
   double wait_seconds_ = 0;
 };

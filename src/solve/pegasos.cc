@@ -1,0 +1,185 @@
+// Pegasos on blocks of rows: stochastic sub-gradient steps on the primal.
+//
+// Problem:  min over w  1/2 |w|^2 + C sum of loss(y_i w.x_i); divided by l C, the number of rows times the cost
+// Update:   for a subset B of the block, t = 1, 2, 3 ...: w <- (1 - 1/t) w - (l C / (t |B|)) sum over B of
+// loss'(margin) y x,
+//           then w <- min(1, sqrt(l C) / |w|) w
+// Paper:    Yu, Hsieh, Chang, Lin: Algorithm 3, equations 13 to 15. A subset of the whole block is BLOCK-P-B, of one
+// row
+//           BLOCK-P-I. For squared hinge -loss' is 2 (1 - margin) inside the margin.
+// Reads:    the whole store once a pass.
+//
+// w is kept as scale * u with |u|^2 beside it, so that a step costs the nonzeros of its rows and not all features.
+// There is no dual, and so no certificate: the primal is exact, how far it is from the best is not known.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/dot.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "solve/solver.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr double kLeastScale = 1e-9;  // below it u is made w again, before float runs out of range
+
+class PegasosSteps {
+ public:
+  PegasosSteps(const Problem& problem, const Task& task, const Pegasos& method, uint64_t seed,
+               std::vector<float>& weights)
+      : problem_(problem),
+        costs_(problem, task),
+        cost_(task.cost),
+        method_(method),
+        seed_(seed),
+        u_(weights),
+        size_(static_cast<double>(problem.store->info().rows) * task.cost) {
+    u_.assign(problem.weights(), 0);
+  }
+
+  void begin_pass(int pass) {
+    pass_ = pass;
+    losses_ = 0;
+  }
+
+  void solve_block(const Block& block, size_t number) {
+    std::visit([&](const auto& loss) { solve_block_with(loss, block, number); }, problem_.loss);
+  }
+
+  // w itself, at the end of a pass.
+  void settle() {
+    norm2_ = 0;
+    for (float& weight : u_) {
+      weight = static_cast<float>(weight * scale_);
+      norm2_ += double{weight} * double{weight};
+    }
+    scale_ = 1;
+  }
+
+  double losses() const { return losses_; }
+  double squared_weights() const { return scale_ * scale_ * norm2_; }
+
+ private:
+  template <Loss L>
+  void solve_block_with(const L& loss, const Block& block, size_t number) {
+    Random random(seed_, mix64(static_cast<uint64_t>(pass_), number));
+    order_.clear();
+    for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk)
+      for (uint32_t row = 0; row < block.chunks[chunk]->rows(); ++row) order_.push_back(Block::place(chunk, row));
+    for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
+    const size_t subset = method_.step == 0 ? order_.size() : method_.step;
+    for (size_t begin = 0; begin < order_.size(); begin += subset)
+      step(loss, block, begin, std::min(order_.size(), begin + subset));
+  }
+
+  template <Loss L>
+  void step(const L& loss, const Block& block, size_t begin, size_t end) {
+    ++steps_;
+    // Every margin at the same w, as the sub-gradient of the whole subset asks.
+    factors_.clear();
+    for (size_t i = begin; i < end; ++i) {
+      const Row row = block.row(order_[i], buffer_);
+      const double sign = costs_.sign(row);
+      const double margin = scale_ * margin_of(row, sign, problem_.bias, u_);
+      const double cost = costs_.cost(row);
+      losses_ += cost * loss.value(margin);
+      factors_.push_back(-cost / cost_ * loss.derivative(margin) * sign);
+    }
+    if (steps_ == 1)
+      std::fill(u_.begin(), u_.end(), 0.0F);  // 1 - 1/t is 0: the start is forgotten
+    else
+      scale_ *= 1 - 1 / static_cast<double>(steps_);
+    const double rate = size_ / static_cast<double>(steps_) / static_cast<double>(end - begin);
+    for (size_t i = begin; i < end; ++i)
+      if (factors_[i - begin] != 0) add(block.row(order_[i], buffer_), rate * factors_[i - begin] / scale_);
+    const double length = std::sqrt(std::max(0.0, squared_weights()));
+    if (const double most = std::sqrt(size_); length > most) scale_ *= most / length;
+    if (scale_ < kLeastScale) settle();
+  }
+
+  // u += change * x, and |u|^2 with it.
+  void add(const Row& row, double change) {
+    double product = exact_dot(row.index, row.value, u_.data());
+    double x2 = squared_norm(row.value);
+    add_scaled(row.index, row.value, static_cast<float>(change), u_.data());
+    if (problem_.has_bias()) {
+      product += problem_.bias * double{u_.back()};
+      x2 += problem_.bias * problem_.bias;
+      u_.back() += static_cast<float>(change * problem_.bias);
+    }
+    norm2_ += 2 * change * product + change * change * x2;
+  }
+
+  const Problem& problem_;
+  const RowCost costs_;
+  const double cost_;
+  const Pegasos& method_;
+  const uint64_t seed_;
+  std::vector<float>& u_;
+  const double size_;  // l C
+  double scale_ = 1;
+  double norm2_ = 0;
+  uint64_t steps_ = 0;
+  int pass_ = 0;
+  double losses_ = 0;
+  std::vector<uint32_t> order_;
+  std::vector<double> factors_;
+  RowBuffer buffer_;
+};
+
+}  // namespace
+
+Summary solve_pegasos(const Problem& problem, const SolveOptions& options, const Pegasos& method,
+                      std::vector<Solution>& solutions, const Context& context) {
+  if (std::holds_alternative<Logistic>(problem.loss))
+    fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  Summary summary;
+  summary.certified = false;
+  summary.plan = make_plan(problem, method, context);
+  context.on_plan(summary.plan);
+  BlockSource blocks(*problem.store, summary.plan.rows, summary.plan.window_bytes, context.threads);
+  const ScheduleOptions schedule{
+      .schedule = Schedule::fixed, .chunks_per_block = summary.plan.chunks_per_block, .seed = options.seed};
+  const Task& task = problem.tasks.front();
+  Solution& solution = solutions.front();
+  PegasosSteps steps(problem, task, method, options.seed, solution.weights);
+  bool stopped = false;
+  bool late = false;
+  for (int pass = 1; pass <= options.max_passes && !stopped && !late; ++pass) {
+    steps.begin_pass(pass);
+    const auto waited = blocks.wait_seconds();
+    const double started = seconds();
+    blocks.for_each(order_of_pass(*problem.store, schedule, static_cast<uint64_t>(pass)),
+                    [&](const Block& block, size_t number) {
+                      steps.solve_block(block, number);
+                      stopped = context.stop != nullptr && *context.stop;
+                      return !stopped;
+                    });
+    steps.settle();
+    summary.passes = pass;
+    const double wait = blocks.wait_seconds() - waited;
+    summary.solve_seconds += seconds() - started - wait;
+    late = options.max_seconds > 0 && seconds() > options.max_seconds;
+    context.observer({.pass = pass,
+                      .seconds = seconds(),
+                      .primal_estimate = 0.5 * steps.squared_weights() + steps.losses(),
+                      .bytes_read = blocks.bytes_read(),
+                      .wait_seconds = wait,
+                      .weights = &solution.weights});
+  }
+  // The primal of the weights that are saved; duals of zero prove nothing.
+  if (solution.duals.empty()) solution.duals = Duals(*problem.store);
+  summary.certificates = {certify(problem, task, solution, summary.plan, blocks)};
+  summary.termination = stopped ? Termination::interrupted : late ? Termination::time_limit : Termination::pass_limit;
+  summary.bytes_read = blocks.bytes_read();
+  summary.read_wait_seconds = blocks.wait_seconds();
+  summary.total_seconds = seconds();
+  return summary;
+}
+
+}  // namespace linblock
