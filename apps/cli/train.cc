@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "cli/pack_options.h"
 
@@ -19,6 +20,8 @@ struct TrainRequest {
   Pegasos pegasos;
   std::string model;
   std::string test;
+  std::string checkpoint;
+  double checkpoint_seconds = 10;
   uint64_t memory_bytes = 0;
   size_t threads = 1;
   bool dry_run = false;
@@ -138,10 +141,15 @@ void run_train(TrainRequest& request, Session& session) {
                              pass.seconds,
                              pass.certified ? fmt::format("  certified {:.3g}%", 100 * pass.certified->gap()) : ""));
   };
-  const Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
+  const std::string checkpoint = request.checkpoint.empty() ? request.model + ".checkpoint" : request.checkpoint;
+  Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
+  context.checkpoint.path = checkpoint + "/STATE";
+  context.checkpoint.every_seconds = request.checkpoint_seconds;
+  if (!request.dry_run && path_kind(checkpoint) == PathKind::absent) make_directory(checkpoint);
   const TrainReport report = train(options, context, observer, request.dry_run);
   if (request.dry_run) return;
   save_model(request.model, report.model, describe_model(options, report), request.threads);
+  remove_flat_directory(checkpoint);
   std::optional<Evaluation> test;
   if (!request.test.empty()) test = evaluate(report.model, {request.test}, request.memory_bytes);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -153,8 +161,6 @@ void run_train(TrainRequest& request, Session& session) {
   if (test) terminal.say(fmt::format("test accuracy {:.2f}% ({} rows)", 100 * test->accuracy(), grouped(test->rows)));
   if (session.json) print_json(options, report, seconds, test);
   terminal.say(fmt::format("next: linblock predict {} DATA.svm", request.model));
-  if (summary.termination == Termination::interrupted)
-    fail(ErrorKind::interrupted, "interrupted: the model so far was written");
 }
 
 }  // namespace
@@ -246,6 +252,12 @@ void add_train(CLI::App& app, Session& session) {
       ->type_name("NAME");
   command->add_option("--store", options.store, "Where text is packed (default: INPUT.linblock)")->type_name("DIR");
   command->add_flag("--normalize", options.pack.normalize, "For text: scale every row to unit length");
+  command
+      ->add_option("--checkpoint", request->checkpoint,
+                   "Where to keep what a resumed run needs (default: MODEL.checkpoint)")
+      ->type_name("DIR");
+  command->add_option("--checkpoint-seconds", request->checkpoint_seconds, "How often (default: 10)")->type_name("X");
+  command->add_flag("--fresh", options.fresh, "Begin anew, whatever a checkpoint says");
   command->add_flag("--dry-run", request->dry_run, "Show the plan and stop");
   add_json_option(*command, session);
   command->add_flag_callback(

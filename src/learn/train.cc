@@ -111,6 +111,73 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
   return store;
 }
 
+std::string identity_of(const TrainOptions& options, const Context& context, const StoreInfo& info) {
+  std::string text;
+  const auto line = [&](std::string_view name, const auto& value) { text += fmt::format("{}: {}\n", name, value); };
+  line("store", fmt::format("{:016x}", info.id));
+  line("loss", name_of(options.loss));
+  line("cost", options.cost);
+  line("bias", options.bias);
+  line("positive", options.positive ? fmt::to_string(*options.positive) : "chosen");
+  std::string weights = options.balanced ? "balanced" : "";
+  for (const auto& [label, weight] : options.class_weights) weights += fmt::format(" {}={}", label, weight);
+  line("class weights", weights);
+  line("solver", name_of(options.solve.method));
+  if (const auto* dual = std::get_if<DualBlock>(&options.solve.method)) {
+    line("schedule", dual->schedule == Schedule::fixed ? "fixed" : "recomposed");
+    line("blocks", dual->blocks);
+    line("block order", dual->sequence == BlockSequence::permuted ? "permuted" : "sequential");
+    line("inner", dual->converge ? "converge" : dual->inner == 0 ? "auto" : fmt::to_string(dual->inner));
+  }
+  if (const auto* pegasos = std::get_if<Pegasos>(&options.solve.method)) line("step", pegasos->step);
+  line("tolerance", options.solve.tolerance);
+  line("seed", options.solve.seed);
+  line("memory", context.memory_bytes);
+  return text;
+}
+
+namespace {
+
+// The lines that differ, as "memory: 64 then, 128 now".
+std::string differences(const std::string& then, const std::string& now) {
+  const auto lines = [](const std::string& text) {
+    std::map<std::string, std::string> found;
+    size_t at = 0;
+    while (at < text.size()) {
+      const size_t end = text.find('\n', at);
+      const std::string one = text.substr(at, end - at);
+      const size_t colon = one.find(": ");
+      if (colon != std::string::npos) found[one.substr(0, colon)] = one.substr(colon + 2);
+      if (end == std::string::npos) break;
+      at = end + 1;
+    }
+    return found;
+  };
+  const auto before = lines(then);
+  std::string different;
+  for (const auto& [name, value] : lines(now)) {
+    const auto found = before.find(name);
+    const std::string old = found == before.end() ? "not there" : found->second;
+    if (old != value) different += fmt::format("\n  {}: {} then, {} now", name, old, value);
+  }
+  return different;
+}
+
+void check_checkpoint(const std::string& path, const std::string& identity, bool fresh, const TrainObserver& observer) {
+  if (path.empty() || path_kind(path) != PathKind::file) return;
+  if (fresh) {
+    remove_file(path);
+    return;
+  }
+  const std::string then = SnapshotReader(path).take_text("identity");
+  if (then != identity)
+    fail(ErrorKind::usage, "'{}' is a checkpoint of another run:{}\nGive the same options, or --fresh to begin anew",
+         path, differences(then, identity));
+  observer.say("going on from the checkpoint '" + path + "'");
+}
+
+}  // namespace
+
 TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run) {
   TrainReport report;
   const auto begin = std::chrono::steady_clock::now();
@@ -132,6 +199,8 @@ TrainReport train(const TrainOptions& options, const Context& context, const Tra
   Context solving = context;
   solving.on_plan = observer.plan;
   solving.observer = observer.pass;
+  solving.checkpoint.identity = identity_of(options, context, store.info());
+  check_checkpoint(solving.checkpoint.path, solving.checkpoint.identity, options.fresh, observer);
   std::vector<Solution> solutions;
   report.summary = solve(problem, options.solve, solutions, solving);
   std::vector<std::vector<float>> weights;

@@ -24,6 +24,7 @@ struct TrainOptions {
   std::map<int32_t, double> class_weights = {};
   bool balanced = false;  // weights that make all classes count the same
   SolveOptions solve = {};
+  bool fresh = false;  // forget a checkpoint
 };
 
 // What happens on the way, for whoever shows it.
@@ -45,6 +46,10 @@ struct TrainReport {
 
 // The store for these inputs: the one named, or the text packed; a store made from the same text before is used again.
 std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed);
+
+// The options, the data and the resources that a run's bits depend on, one a line. A checkpoint of another run is
+// refused with the lines that differ.
+std::string identity_of(const TrainOptions& options, const Context& context, const StoreInfo& info);
 
 // Nothing is trained with `dry_run`: the plan is made and shown.
 TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run);

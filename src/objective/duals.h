@@ -24,6 +24,10 @@ class Duals {
   std::span<const double> page(size_t chunk) const {
     return {alpha_.data() + begin_[chunk], begin_[chunk + 1] - begin_[chunk]};
   }
+  // Where a chunk's page begins among all.
+  size_t offset(size_t chunk) const { return begin_[chunk]; }
+  std::span<double> all() { return alpha_; }
+  std::span<const double> all() const { return alpha_; }
 
  private:
   std::vector<size_t> begin_;

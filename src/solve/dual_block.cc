@@ -10,11 +10,14 @@
 #include "solve/dual_block.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/dot.h"
+#include "base/error.h"
 #include "base/random.h"
 
 namespace linblock {
@@ -36,7 +39,7 @@ DualDescent::DualDescent(const Problem& problem, const Task& task, uint64_t seed
     : problem_(problem), costs_(problem, task), seed_(seed), solution_(solution) {
   solution_.weights.resize(problem.weights(), 0);
   if (solution_.duals.empty()) solution_.duals = Duals(*problem.store);
-  for (const ChunkInfo& chunk : problem.store->chunks()) rest_.emplace_back(chunk.rows, uint8_t{0});
+  rest_.assign(solution_.duals.all().size(), 0);
 }
 
 void DualDescent::begin_pass(int pass) {
@@ -87,7 +90,7 @@ void DualDescent::solve_block_with(const L& loss, const Block& block, size_t num
 void DualDescent::collect(const Block& block) {
   order_.clear();
   for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk) {
-    std::vector<uint8_t>& rest = rest_[block.numbers[chunk]];
+    uint8_t* const rest = rest_.data() + solution_.duals.offset(block.numbers[chunk]);
     for (uint32_t row = 0; row < block.chunks[chunk]->rows(); ++row) {
       if (rest[row] > 0)
         --rest[row];
@@ -114,7 +117,7 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, uint32
   if (alpha == 0 && gradient > 0) {
     if (gradient > top) visit.shrink = true;
     // Farther out than any violation of the last pass: it can wait for a few passes, the certificate will see it.
-    if (first && gradient > last_violation_) rest_[chunk][Block::row_of(place)] = kRestPasses;
+    if (first && gradient > last_violation_) rest_[solution_.duals.offset(chunk) + Block::row_of(place)] = kRestPasses;
   } else if (alpha == loss.largest_alpha(cost) && gradient < 0) {
     if (gradient < bottom) visit.shrink = true;
   } else {
@@ -135,11 +138,61 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, uint32
   return visit;
 }
 
+void DualDescent::save(SnapshotWriter& to) const {
+  to.put("weights", std::span<const float>(solution_.weights));
+  to.put("duals", std::span<const double>(solution_.duals.all()));
+  to.put("rest", std::span<const uint8_t>(rest_));
+  to.put("descent", std::span<const double>(
+                        std::array{static_cast<double>(pass_), violation_, last_violation_, losses_, dual_values_}));
+}
+
+void DualDescent::restore(const SnapshotReader& from) {
+  from.take("weights", std::span<float>(solution_.weights));
+  from.take("duals", solution_.duals.all());
+  from.take("rest", std::span<uint8_t>(rest_));
+  std::array<double, 5> numbers{};
+  from.take("descent", std::span<double>(numbers));
+  pass_ = static_cast<int>(numbers[0]);
+  violation_ = numbers[1];
+  last_violation_ = numbers[2];
+  losses_ = numbers[3];
+  dual_values_ = numbers[4];
+}
+
+namespace {
+
+// Where a run stands between two blocks, beside the descent itself.
+struct Position {
+  int pass = 1;
+  size_t block = 0;
+  int inner = 1;
+  double trust = 1;  // certified gap / estimated gap, the last time both were known
+
+  void save(SnapshotWriter& to) const {
+    to.put("position", std::span<const double>(std::array{static_cast<double>(pass), static_cast<double>(block),
+                                                          static_cast<double>(inner), trust}));
+  }
+  void restore(const SnapshotReader& from) {
+    std::array<double, 4> numbers{};
+    from.take("position", std::span<double>(numbers));
+    pass = static_cast<int>(numbers[0]);
+    block = static_cast<size_t>(numbers[1]);
+    inner = static_cast<int>(numbers[2]);
+    trust = numbers[3];
+  }
+};
+
+}  // namespace
+
 Summary solve_dual_block(const Problem& problem, const SolveOptions& options, const DualBlock& method,
                          std::vector<Solution>& solutions, const Context& context) {
   const auto begin = Clock::now();
   Summary summary;
-  summary.plan = make_plan(problem, method, context);
+  std::optional<SnapshotReader> resumed;
+  if (!context.checkpoint.path.empty() && path_kind(context.checkpoint.path) == PathKind::file)
+    resumed.emplace(context.checkpoint.path);
+  // What was measured the first time is not measured again: the same plan, the same bits.
+  summary.plan = resumed ? Plan::restore(*resumed) : make_plan(problem, method, context);
   context.on_plan(summary.plan);
   BlockSource blocks(*problem.store, summary.plan.rows, summary.plan.window_bytes, context.threads);
   const ScheduleOptions schedule{.schedule = method.schedule,
@@ -150,26 +203,50 @@ Summary solve_dual_block(const Problem& problem, const SolveOptions& options, co
   const Task& task = problem.tasks.front();
   Solution& solution = solutions.front();
   DualDescent descent(problem, task, options.seed, solution);
-  int inner = method.converge ? kConvergeRounds : std::max(1, method.inner);
-  double trust = 1;  // certified gap / estimated gap, the last time both were known
-  for (int pass = 1;; ++pass) {
-    descent.begin_pass(pass);
+  Position at{.inner = method.converge ? kConvergeRounds : std::max(1, method.inner)};
+  const Checkpoint& checkpoint = context.checkpoint;
+  const auto save = [&] {
+    SnapshotWriter writer(checkpoint.path);
+    writer.put("identity", checkpoint.identity);
+    summary.plan.save(writer);
+    at.save(writer);
+    descent.save(writer);
+    writer.commit();
+  };
+  if (resumed) {
+    at.restore(*resumed);
+    descent.restore(*resumed);
+    resumed.reset();
+  }
+  auto last_saved = Clock::now();
+  for (;; ++at.pass, at.block = 0) {
+    const int pass = at.pass;
+    if (at.block == 0) descent.begin_pass(pass);
     const auto pass_begin = Clock::now();
     const double waited = blocks.wait_seconds();
     bool stopped = false;
-    blocks.for_each(order_of_pass(*problem.store, schedule, static_cast<uint64_t>(pass)),
-                    [&](const Block& block, size_t number) {
-                      descent.solve_block(block, number, inner, method.converge);
-                      stopped = context.stop != nullptr && *context.stop;
-                      return !stopped;
-                    });
+    blocks.for_each(
+        order_of_pass(*problem.store, schedule, static_cast<uint64_t>(pass)),
+        [&](const Block& block, size_t number) {
+          descent.solve_block(block, number, at.inner, method.converge);
+          at.block = number + 1;
+          stopped = context.stop != nullptr && *context.stop;
+          if (!checkpoint.path.empty() && (stopped || seconds_since(last_saved) >= checkpoint.every_seconds)) {
+            save();
+            last_saved = Clock::now();
+          }
+          return !stopped;
+        },
+        at.block);
+    if (stopped && !checkpoint.path.empty())
+      fail(ErrorKind::interrupted, "interrupted in pass {}: the same command goes on from here", pass);
     summary.passes = pass;
     const double wait = blocks.wait_seconds() - waited;
     const double work = seconds_since(pass_begin) - wait;
     summary.solve_seconds += work;
     // Rounds over a block are free while the disk is waited for.
     if (method.inner == 0 && !method.converge && pass == 1 && summary.plan.rows == RowsHeld::streamed)
-      inner = std::clamp(static_cast<int>(1 + wait / std::max(work, 1e-9)), 1, kMostInner);
+      at.inner = std::clamp(static_cast<int>(1 + wait / std::max(work, 1e-9)), 1, kMostInner);
 
     double w2 = 0;
     for (const float weight : solution.weights) w2 += double{weight} * double{weight};
@@ -182,13 +259,13 @@ Summary solve_dual_block(const Problem& problem, const SolveOptions& options, co
     const double estimate = report.dual > 0 ? (report.primal_estimate - report.dual) / report.dual : kInfinity;
     const bool last = pass >= options.max_passes || stopped ||
                       (options.max_seconds > 0 && seconds_since(begin) > options.max_seconds);
-    if (last || estimate * trust <= options.tolerance) {
+    if (last || estimate * at.trust <= options.tolerance) {
       const auto certify_begin = Clock::now();
       std::vector<double> v;
       report.certified = certify(problem, task, solution, summary.plan, blocks, &v);
       summary.certify_seconds += seconds_since(certify_begin);
       const double gap = report.certified->gap();
-      if (estimate > 0 && std::isfinite(estimate)) trust = std::clamp(gap / estimate, 0.1, 10.0);
+      if (estimate > 0 && std::isfinite(estimate)) at.trust = std::clamp(gap / estimate, 0.1, 10.0);
       // To be gone on with: from weights that have not drifted.
       if (gap > options.tolerance && !last)
         std::transform(v.begin(), v.end(), solution.weights.begin(), [](double x) { return static_cast<float>(x); });

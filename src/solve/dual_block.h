@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/snapshot.h"
 #include "solve/solver.h"
 
 namespace linblock {
@@ -17,6 +18,9 @@ class DualDescent {
   // `rounds` over the block in random order, with LIBLINEAR's shrinking. With `converge`, until its projected gradients
   // lie within 0.1 of each other, and `rounds` at the most.
   void solve_block(const Block& block, size_t number, int rounds, bool converge);
+
+  void save(SnapshotWriter& to) const;
+  void restore(const SnapshotReader& from);
 
   // Of this pass: the losses of the rows as they were found, before their own step.
   double losses() const { return losses_; }
@@ -39,7 +43,7 @@ class DualDescent {
   const RowCost costs_;
   const uint64_t seed_;
   Solution& solution_;
-  std::vector<std::vector<uint8_t>> rest_;  // passes that a row is still left out, by chunk
+  std::vector<uint8_t> rest_;  // passes that a row is still left out; in the order of the duals
   std::vector<uint32_t> order_;
   RowBuffer buffer_;
   int pass_ = 0;

@@ -37,6 +37,23 @@ std::string Plan::describe() const {
                      human_bytes(duals_bytes), human_bytes(window_bytes), chunks_per_block);
 }
 
+void Plan::save(SnapshotWriter& to) const {
+  to.put("plan", std::span<const uint64_t>(std::array<uint64_t, 5>{static_cast<uint64_t>(rows), weights_bytes,
+                                                                   duals_bytes, window_bytes, chunks_per_block}));
+}
+
+Plan Plan::restore(const SnapshotReader& from) {
+  std::array<uint64_t, 5> numbers{};
+  from.take("plan", std::span<uint64_t>(numbers));
+  if (numbers[0] > static_cast<uint64_t>(RowsHeld::streamed) || numbers[4] == 0)
+    fail(ErrorKind::damaged, "the checkpoint's plan cannot be understood: --fresh begins anew");
+  return {.rows = static_cast<RowsHeld>(numbers[0]),
+          .weights_bytes = numbers[1],
+          .duals_bytes = numbers[2],
+          .window_bytes = numbers[3],
+          .chunks_per_block = numbers[4]};
+}
+
 std::string_view name_of(const Method& method) {
   constexpr std::array<std::string_view, 4> kNames = {"dual", "pegasos", "average", "subsample"};
   return kNames[method.index()];

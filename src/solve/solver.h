@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/snapshot.h"
 #include "objective/certificate.h"
 #include "objective/duals.h"
 #include "objective/problem.h"
@@ -60,6 +61,8 @@ struct Plan {
   uint64_t window_bytes = 0;  // rows in memory
   size_t chunks_per_block = 1;
   std::string describe() const;
+  void save(SnapshotWriter& to) const;
+  static Plan restore(const SnapshotReader& from);
 };
 
 struct PassReport {
@@ -74,6 +77,13 @@ struct PassReport {
   const std::vector<float>* weights = nullptr;
 };
 
+// Where a run keeps what it needs to be taken up again.
+struct Checkpoint {
+  std::string path = {};      // empty: none
+  std::string identity = {};  // what the run is; the caller compares it before solving
+  double every_seconds = 10;  // at the next end of a block
+};
+
 // With which resources.
 struct Context {
   uint64_t memory_bytes = uint64_t{1} << 30;
@@ -81,6 +91,7 @@ struct Context {
   std::function<void(const Plan&)> on_plan = [](const Plan&) {};
   std::function<void(const PassReport&)> observer = [](const PassReport&) {};
   const std::atomic<bool>* stop = nullptr;
+  Checkpoint checkpoint = {};
 };
 
 // One a task: a warm start in, the answer out.

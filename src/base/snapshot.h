@@ -1,0 +1,74 @@
+// A checked file of named arrays, replaced atomically: what a run needs to be taken up again. Arrays go to the file and
+// come from it directly, so that a checkpoint needs no memory of its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "base/checksum.h"
+#include "base/file.h"
+
+namespace linblock {
+
+class SnapshotWriter {
+ public:
+  // Nothing is seen under `path` before commit().
+  explicit SnapshotWriter(const std::string& path);
+
+  template <typename T>
+  requires std::is_trivially_copyable_v<T>
+  void put(std::string_view name, std::span<const T> values) {
+    add(name, {reinterpret_cast<const unsigned char*>(values.data()), values.size_bytes()});
+  }
+  template <typename T>
+  requires std::is_arithmetic_v<T>
+  void put(std::string_view name, T value) { put(name, std::span<const T>(&value, 1)); }
+  void put(std::string_view name, const std::string& text) { put(name, std::span<const char>(text)); }
+  void commit();
+
+ private:
+  void add(std::string_view name, std::span<const unsigned char> bytes);
+  void write(std::span<const unsigned char> bytes);
+
+  std::string path_;
+  File file_;
+  Checksum checksum_;
+};
+
+class SnapshotReader {
+ public:
+  // Checks the whole file; throws ErrorKind::damaged for anything that commit() did not write.
+  explicit SnapshotReader(const std::string& path);
+
+  // Exactly as many values as the span has, or ErrorKind::damaged.
+  template <typename T>
+  requires std::is_trivially_copyable_v<T>
+  void take(const std::string& name, std::span<T> values) const {
+    read(name, {reinterpret_cast<unsigned char*>(values.data()), values.size_bytes()});
+  }
+  template <typename T>
+  requires std::is_arithmetic_v<T> T take(const std::string& name)
+  const {
+    T value{};
+    take(name, std::span<T>(&value, 1));
+    return value;
+  }
+  std::string take_text(const std::string& name) const;
+
+ private:
+  struct Place {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+  };
+  const Place& place_of(const std::string& name) const;
+  void read(const std::string& name, std::span<unsigned char> into) const;
+
+  File file_;
+  std::map<std::string, Place> places_;
+};
+
+}  // namespace linblock
