@@ -46,7 +46,7 @@ Summary solve_average(const Problem& problem, const SolveOptions& options, const
   solution.weights = std::move(mean);
   summary.passes = 1;
   summary.solve_seconds = seconds() - blocks.wait_seconds();
-  const Certificate certificate = certify(problem, task, solution, summary.plan, blocks);
+  const Certificate certificate = certify(problem, task, solution, BlockOrder::all(*problem.store), blocks);
   summary.certify_seconds = seconds() - summary.solve_seconds;
   context.observer({.pass = 1,
                     .seconds = seconds(),

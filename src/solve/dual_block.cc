@@ -262,7 +262,7 @@ Summary solve_dual_block(const Problem& problem, const SolveOptions& options, co
     if (last || estimate * at.trust <= options.tolerance) {
       const auto certify_begin = Clock::now();
       std::vector<double> v;
-      report.certified = certify(problem, task, solution, summary.plan, blocks, &v);
+      report.certified = certify(problem, task, solution, BlockOrder::all(*problem.store), blocks, &v);
       summary.certify_seconds += seconds_since(certify_begin);
       const double gap = report.certified->gap();
       if (estimate > 0 && std::isfinite(estimate)) at.trust = std::clamp(gap / estimate, 0.1, 10.0);

@@ -174,7 +174,7 @@ Summary solve_pegasos(const Problem& problem, const SolveOptions& options, const
   }
   // The primal of the weights that are saved; duals of zero prove nothing.
   if (solution.duals.empty()) solution.duals = Duals(*problem.store);
-  summary.certificates = {certify(problem, task, solution, summary.plan, blocks)};
+  summary.certificates = {certify(problem, task, solution, BlockOrder::all(*problem.store), blocks)};
   summary.termination = stopped ? Termination::interrupted : late ? Termination::time_limit : Termination::pass_limit;
   summary.bytes_read = blocks.bytes_read();
   summary.read_wait_seconds = blocks.wait_seconds();

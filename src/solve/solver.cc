@@ -131,10 +131,9 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
   return std::visit(Run{problem, options, solutions, context}, options.method);
 }
 
-Certificate certify(const Problem& problem, const Task& task, const Solution& solution, const Plan& plan,
+Certificate certify(const Problem& problem, const Task& task, const Solution& solution, const BlockOrder& order,
                     BlockSource& blocks, std::vector<double>* dual_weights) {
   Certifier certifier(problem, task);
-  const BlockOrder order = BlockOrder::all(*problem.store, plan.chunks_per_block);
   blocks.for_each(order, [&](const Block& block, size_t) {
     for (size_t i = 0; i < block.chunks.size(); ++i)
       certifier.add(*block.chunks[i], solution.duals.page(block.numbers[i]), solution.weights);

@@ -129,8 +129,8 @@ Summary solve_subsample(const Problem& problem, const SolveOptions& options, con
 // Throws ErrorKind::memory, with the numbers and remedies, when the weights do not fit.
 Plan make_plan(const Problem& problem, const Method& method, const Context& context);
 
-// Primal, dual and gap of a solution over all rows, by one pass.
-Certificate certify(const Problem& problem, const Task& task, const Solution& solution, const Plan& plan,
+// Primal, dual and gap of a solution over the rows of `order`, by one pass: all of them, to be a certificate.
+Certificate certify(const Problem& problem, const Task& task, const Solution& solution, const BlockOrder& order,
                     BlockSource& blocks, std::vector<double>* dual_weights = nullptr);
 
 }  // namespace linblock

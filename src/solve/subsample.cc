@@ -77,7 +77,9 @@ Summary solve_subsample(const Problem& problem, const SolveOptions& options, con
                         .bytes_read = part.bytes_read(),
                         .wait_seconds = part.wait_seconds(),
                         .weights = &solution.weights});
-      if (primal - dual <= std::min(kSettled, options.tolerance) * dual) break;
+      // The estimate leaves out rows that rest, so it is only when a look at all of the part is worth it.
+      const double settled = std::min(kSettled, options.tolerance);
+      if (primal - dual <= settled * dual && certify(problem, task, solution, order, part).gap() <= settled) break;
       if (options.max_seconds > 0 && seconds() > options.max_seconds) break;
     }
     summary.bytes_read = part.bytes_read();
@@ -85,7 +87,7 @@ Summary solve_subsample(const Problem& problem, const SolveOptions& options, con
   }
   summary.solve_seconds = seconds() - summary.read_wait_seconds;
   BlockSource blocks(*problem.store, RowsHeld::streamed, summary.plan.window_bytes, context.threads);
-  const Certificate certificate = certify(problem, task, solution, summary.plan, blocks);
+  const Certificate certificate = certify(problem, task, solution, BlockOrder::all(*problem.store), blocks);
   summary.certify_seconds = seconds() - summary.solve_seconds - summary.read_wait_seconds;
   summary.bytes_read += blocks.bytes_read();
   summary.termination = stopped                                  ? Termination::interrupted
