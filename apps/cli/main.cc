@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "cli/commands.h"
@@ -73,8 +74,11 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int count
 int run(int count, char** words) {
   Session session;
   stop_flag = &session.stop;
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;  // without SA_RESTART: a call that waits for a pipe must end
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  set_interrupt_flag(&session.stop);
 
   CLI::App app("linblock trains linear classifiers on data larger than memory, to a certified optimum.", "linblock");
   app.set_version_flag("--version", "linblock 0.1.0");

@@ -21,7 +21,7 @@ uint64_t parse_size(std::string_view text, std::string_view option) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   std::string_view unit(rest, static_cast<size_t>(end - rest));
-  if (unit.size() > 1 && (unit.back() == 'B' || unit.back() == 'b')) unit.remove_suffix(1);
+  if (unit.size() == 2 && unit.front() != 'B' && (unit.back() == 'B' || unit.back() == 'b')) unit.remove_suffix(1);
   int shift = -1;
   if (unit.empty() || unit == "B") shift = 0;
   if (unit == "K" || unit == "k") shift = 10;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 
@@ -51,6 +52,16 @@ class Buffer {
 
   Buffer() = default;
   explicit Buffer(size_t bytes) { resize(bytes); }
+  Buffer(Buffer&& other) noexcept
+      : memory_(std::move(other.memory_)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
+    return *this;
+  }
 
   // Grows without keeping the contents.
   void resize(size_t bytes);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -25,6 +26,17 @@ namespace {
 FileHook& hook() {
   static FileHook installed;
   return installed;
+}
+
+// Function-local for the same reason.
+std::atomic<const std::atomic<bool>*>& interrupt_flag() {
+  static std::atomic<const std::atomic<bool>*> flag = nullptr;
+  return flag;
+}
+
+bool interrupted() {
+  const std::atomic<bool>* flag = interrupt_flag();
+  return flag != nullptr && *flag;
 }
 
 using Call = FileCall::Kind;
@@ -61,9 +73,20 @@ std::string reason(int error) { return std::generic_category().message(error); }
 
 void set_file_hook(FileHook installed) { hook() = std::move(installed); }
 
+void set_interrupt_flag(const std::atomic<bool>* flag) { interrupt_flag() = flag; }
+
+File::File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {
+  struct stat status {};
+  may_block_ = ::fstat(descriptor_, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode);
+}
+
 File File::open_read(const std::string& path) {
-  const int descriptor = permitted(Call::open, path) ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
+  int descriptor = -1;
+  do {  // a pipe is waited for until somebody writes to it
+    descriptor = permitted(Call::open, path) ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
+  } while (descriptor < 0 && errno == EINTR && !interrupted());
   if (descriptor < 0) {
+    if (errno == EINTR) fail(ErrorKind::interrupted, "interrupted while waiting for '{}'", path);
     if (errno == ENOENT) fail(ErrorKind::input, "'{}' does not exist: check the spelling of the path", path);
     fail_io("open", path);
   }
@@ -89,10 +112,12 @@ File::~File() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+File::File(File&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), may_block_(other.may_block_), path_(std::move(other.path_)) {}
 
 File& File::operator=(File&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
+  std::swap(may_block_, other.may_block_);
   std::swap(path_, other.path_);
   return *this;
 }
@@ -119,9 +144,18 @@ void File::read_exactly_at(std::span<unsigned char> into, uint64_t offset) const
          offset, got);
 }
 
+// Looks at the flag ten times a second, whatever thread the signal went to.
+void File::wait_until_readable() const {
+  constexpr int kMilliseconds = 100;
+  pollfd waiting{.fd = descriptor_, .events = POLLIN, .revents = 0};
+  while (::poll(&waiting, 1, kMilliseconds) <= 0)
+    if (interrupted()) fail(ErrorKind::interrupted, "interrupted while waiting for '{}'", path_);
+}
+
 size_t File::read_next(std::span<unsigned char> into) const {
   size_t done = 0;
   while (done < into.size()) {
+    if (may_block_) wait_until_readable();
     size_t wanted = into.size() - done;
     const ssize_t got = permitted(Call::read, path_, 0, &wanted) ? ::read(descriptor_, into.data() + done, wanted) : -1;
     if (got < 0 && errno == EINTR) continue;
@@ -305,11 +339,16 @@ std::vector<unsigned char> read_whole_file(const std::string& path, uint64_t lim
 
 void replace_file(const std::string& path, std::span<const unsigned char> bytes) {
   const std::string temporary = path + ".new";
-  File file = File::create(temporary);
-  file.write_at(bytes, 0);
-  file.sync();
-  file.close();
-  rename_path(temporary, path);
+  try {
+    File file = File::create(temporary);
+    file.write_at(bytes, 0);
+    file.sync();
+    file.close();
+    rename_path(temporary, path);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
   sync_directory(parent_directory(path));
 }
 

@@ -2,6 +2,7 @@
 // shorten reads, and find out which writes a power cut would lose.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -49,9 +50,11 @@ class File {
   const std::string& path() const { return path_; }
 
  private:
-  File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  File(int descriptor, std::string path);
+  void wait_until_readable() const;
 
   int descriptor_ = -1;
+  bool may_block_ = false;  // a pipe, a socket, a terminal
   std::string path_;
 };
 
@@ -90,6 +93,9 @@ std::string parent_directory(const std::string& path);
 std::vector<unsigned char> read_whole_file(const std::string& path, uint64_t limit);
 // Write a temporary, sync it, rename it over `path`, sync the directory: readers see the old bytes or the new.
 void replace_file(const std::string& path, std::span<const unsigned char> bytes);
+
+// While this is true, waiting for a pipe ends with ErrorKind::interrupted. Null: nothing ends it.
+void set_interrupt_flag(const std::atomic<bool>* flag);
 
 // What a test hook is told before each call. `bytes` is the length asked for.
 struct FileCall {

@@ -91,10 +91,32 @@ class BlockStream::State {
   }
 
   void give_back() {
-    for (Chunk& chunk : current_.release())
-      if (idle_.size() <= options_.threads) idle_.push_back(std::move(chunk));
+    for (Chunk& chunk : current_.release()) {
+      if (idle_.size() > options_.threads) break;
+      idle_bytes_ += chunk.memory_bytes();
+      idle_.push_back(std::move(chunk));
+    }
     held_ -= in_use_;
     in_use_ = 0;
+  }
+
+  // Memory to use again, if it is not more than this chunk may have; and none is kept beyond the limit.
+  Chunk take_idle(uint64_t most) {
+    Chunk taken;
+    while (!idle_.empty()) {
+      Chunk chunk = std::move(idle_.back());
+      idle_.pop_back();
+      idle_bytes_ -= chunk.memory_bytes();
+      if (chunk.memory_bytes() <= most) {
+        taken = std::move(chunk);
+        break;
+      }
+    }
+    while (!idle_.empty() && held_ + idle_bytes_ > options_.memory_bytes) {
+      idle_bytes_ -= idle_.back().memory_bytes();
+      idle_.pop_back();
+    }
+    return taken;
   }
 
   void read_ahead() {
@@ -105,11 +127,7 @@ class BlockStream::State {
       if (stopped_ || taken_ == slots_.size()) return;
       const size_t slot = taken_++;
       held_ += cost(slot);
-      Chunk chunk;
-      if (!idle_.empty()) {
-        chunk = std::move(idle_.back());
-        idle_.pop_back();
-      }
+      Chunk chunk = take_idle(cost(slot));
       lock.unlock();
       std::exception_ptr failure;
       try {
@@ -136,6 +154,7 @@ class BlockStream::State {
   bool stopped_ = false;
   std::vector<Slot> slots_;
   std::vector<Chunk> idle_;
+  uint64_t idle_bytes_ = 0;
   size_t taken_ = 0;     // slots that readers have begun
   size_t given_ = 0;     // slots handed out
   size_t block_ = 0;     // blocks handed out

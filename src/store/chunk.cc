@@ -124,7 +124,7 @@ void Chunk::parse_weights(const SectionPlace& section) {
   if (section.encoding != static_cast<uint16_t>(format::Weights::each) || section.bytes.size() != 4 * rows_)
     refuse("its row weights have an unknown encoding or a wrong size");
   weights_.resize(rows_);
-  std::memcpy(weights_.data(), section.bytes.data(), section.bytes.size());
+  if (rows_ > 0) std::memcpy(weights_.data(), section.bytes.data(), section.bytes.size());
 }
 
 void Chunk::parse_numbers(const SectionPlace& section, std::vector<uint32_t>& out) const {
@@ -239,12 +239,13 @@ void Chunk::decode() {
 EncodedRow Chunk::encoded(size_t row, RowBuffer& buffer) const {
   const size_t begin = value_begin_[row];
   const size_t count = value_begin_[row + 1] - begin;
-  EncodedRow view{.label = labels_[row],
-                  .weight = weights_.empty() ? 1.0F : weights_[row],
-                  .count = static_cast<uint32_t>(count),
-                  .wide = (lengths_[row] & 1) != 0,
-                  .equal = values_kind_ == format::Values::ones || values_kind_ == format::Values::per_row,
-                  .indices = indices_.subspan(index_begin_[row], index_begin_[row + 1] - index_begin_[row])};
+  EncodedRow view{
+      .label = labels_[row],
+      .weight = weights_.empty() ? 1.0F : weights_[row],
+      .count = static_cast<uint32_t>(count),
+      .wide = (lengths_[row] & 1) != 0,
+      .equal = count == 0 || values_kind_ == format::Values::ones || values_kind_ == format::Values::per_row,
+      .indices = indices_.subspan(index_begin_[row], index_begin_[row + 1] - index_begin_[row])};
   if (values_kind_ == format::Values::per_row && count > 0) view.values = values_.subspan(row, 1);
   if (!view.equal) {
     if (buffer.value.size() < count) buffer.value.resize(count);

@@ -31,6 +31,7 @@ class ChunkBuilder {
 
   // Where chunks are cut: by the size of their rows, which no codec changes. A single row always has room.
   bool has_room_for(const EncodedRow& row, uint64_t chunk_bytes) const;
+  uint64_t bytes() const { return bytes_with(mode_, ids_.size(), nonzeros_, indices_.size()); }
   bool empty() const { return ids_.empty(); }
   size_t rows() const { return ids_.size(); }
   uint64_t nonzeros() const { return nonzeros_; }
@@ -76,6 +77,7 @@ class Chunk {
   size_t rows() const { return rows_; }
   uint64_t nonzeros() const { return nonzeros_; }
   uint64_t id(size_t row) const { return ids_[row]; }
+  int32_t label(size_t row) const { return labels_[row]; }
   Row row(size_t row, RowBuffer& buffer) const;
   // As it stands here, to be put into another chunk of the same store.
   EncodedRow encoded(size_t row, RowBuffer& buffer) const;

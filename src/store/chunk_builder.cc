@@ -10,7 +10,7 @@ using format::Section;
 
 namespace {
 
-constexpr uint64_t kRowOverhead = 16;  // ids, labels, counts and offsets of a row, about
+constexpr uint64_t kRowOverhead = 32;  // what a row costs beside its nonzeros while the chunk is built
 
 template <typename T>
 std::span<const unsigned char> bytes_of(const std::vector<T>& values) {
@@ -196,8 +196,8 @@ bool encode_dictionary(const std::vector<float>& values, std::vector<unsigned ch
   std::array<uint32_t, kSlots> key{};
   std::array<uint16_t, kSlots> code_of{};  // 0: the slot is free
   std::vector<float> distinct;
-  std::vector<unsigned char> codes;
-  codes.reserve(values.size());
+  thread_local std::vector<unsigned char> codes;  // kept: most chunks need it only to find out that they do not
+  codes.clear();
   for (const float value : values) {
     const auto bits = std::bit_cast<uint32_t>(value);
     size_t slot = (bits * 2654435761U) >> 22;

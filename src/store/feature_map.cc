@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMostFrequent = size_t{1} << 17;
 constexpr size_t kFirstClass = 128;
+constexpr size_t kMostKept = 16384;  // nonzeros of a row that scratch memory is kept for
 
 struct Counted {
   uint32_t index;
@@ -179,6 +180,10 @@ void FeatureMap::apply_to(std::span<const uint32_t> index, const float* value, u
   }
   std::copy_n(far, others, numbers + frequent);
   if constexpr (kWithValues) std::copy_n(far_value, others, values + frequent);
+  if (count > kMostKept) {  // a very long row's memory is not kept
+    numbers_apart = {};
+    values_apart = {};
+  }
 }
 
 void FeatureMap::apply(std::span<const uint32_t> index, std::span<const float> value, uint32_t* numbers,

@@ -160,8 +160,8 @@ __attribute__((target("avx2"))) uint32_t decode_indices_avx2(std::span<const uns
   const size_t available = 2 * (row.size() - controls);
   size_t position = 0;
   const __m128i one = _mm_set1_epi32(1);
-  __m128i last = _mm_set1_epi32(-1);
-  __m128i largest = _mm_setzero_si128();
+  __m128i before = _mm_setzero_si128();  // one more than the four numbers before, so that it begins with 0
+  __m128i fallen = _mm_setzero_si128();  // where a number does not follow the one before it: gaps that lead around
   const auto group = [&](unsigned control) __attribute__((target("avx2"), always_inline)) {
     const Recipe& recipe = table[position & 1][control];
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + position / 2));
@@ -172,28 +172,34 @@ __attribute__((target("avx2"))) uint32_t decode_indices_avx2(std::span<const uns
     gap = _mm_add_epi32(gap, one);
     gap = _mm_add_epi32(gap, _mm_slli_si128(gap, 4));
     gap = _mm_add_epi32(gap, _mm_slli_si128(gap, 8));
-    return _mm_add_epi32(gap, last);
+    return _mm_add_epi32(gap, _mm_shuffle_epi32(before, 0xff));
+  };
+  const auto not_above = [](__m128i next, __m128i previous) __attribute__((target("avx2"), always_inline)) {
+    const __m128i shifted = _mm_alignr_epi8(next, previous, 12);
+    return _mm_cmpeq_epi32(_mm_max_epu32(next, shifted), shifted);
   };
   const size_t full = count / 4;
   for (size_t i = 0; i < full; ++i) {
     const unsigned control = row[i];
-    const __m128i numbers = group(control);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 4 * i), numbers);
-    last = _mm_shuffle_epi32(numbers, 0xff);
-    largest = _mm_max_epu32(largest, numbers);
+    const __m128i ends = group(control);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 4 * i), _mm_sub_epi32(ends, one));
+    fallen = _mm_or_si128(fallen, not_above(ends, before));
+    before = ends;
     position += nibbles[control];
     // The group has read at most 16 bytes from inside the row, which its buffer's slack covers.
     if (position > available) return kInvalid;
   }
-  largest = _mm_max_epu32(largest, _mm_shuffle_epi32(largest, 0x4e));
-  largest = _mm_max_epu32(largest, _mm_shuffle_epi32(largest, 0xb1));
-  auto result = static_cast<uint32_t>(_mm_cvtsi128_si32(largest));
+  if (_mm_testz_si128(fallen, fallen) == 0) return kInvalid;
   if (const unsigned rest = count & 3; rest != 0) {
     const unsigned control = row[full];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 4 * full), group(control));
+    const __m128i ends = group(control);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 4 * full), _mm_sub_epi32(ends, one));
+    const auto wrong = static_cast<unsigned>(_mm_movemask_ps(_mm_castsi128_ps(not_above(ends, before))));
+    if ((wrong & ((1U << rest) - 1)) != 0) return kInvalid;
     position += group_nibbles(control, width_set, rest);
-    for (unsigned lane = 0; lane < rest; ++lane) result = std::max(result, out[4 * full + lane]);
   }
+  // Numbers increase, so the last is the largest.
+  const uint32_t result = count == 0 ? 0 : out[count - 1];
   return round_up<size_t>(position, 2) == available ? result : kInvalid;
 }
 

@@ -24,13 +24,14 @@ uint64_t from_hex(const std::string& text) {
   return value;
 }
 
-std::span<const unsigned char> bytes_of(const std::string& text) {
+std::span<const unsigned char> bytes_of(std::string_view text) {
   return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
 }
 
 Json to_json(const StoreInfo& info) {
-  Json labels = Json::array();
-  for (const auto& [label, rows] : info.labels) labels.push_back({label, rows});
+  std::string labels;  // as one string: 65,536 of them as JSON values would take megabytes
+  for (const auto& [label, rows] : info.labels)
+    labels += fmt::format("{}{}:{}", labels.empty() ? "" : " ", label, rows);
   Json segments = Json::array();
   for (const SegmentInfo& segment : info.segments)
     segments.push_back({{"number", segment.number},
@@ -63,6 +64,25 @@ Json to_json(const StoreInfo& info) {
           {"segments", segments}};
 }
 
+// "-1:12500 1:12500"
+std::map<int32_t, uint64_t> labels_from(const std::string& text) {
+  std::map<int32_t, uint64_t> labels;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    int32_t label = 0;
+    uint64_t rows = 0;
+    const auto [colon, bad_label] = std::from_chars(at, end, label);
+    if (bad_label != std::errc() || colon == end || *colon != ':')
+      fail(ErrorKind::damaged, "its labels are not a list");
+    const auto [next, bad_rows] = std::from_chars(colon + 1, end, rows);
+    if (bad_rows != std::errc() || (next != end && *next != ' ')) fail(ErrorKind::damaged, "its labels are not a list");
+    labels[label] = rows;
+    at = next == end ? end : next + 1;
+  }
+  return labels;
+}
+
 StoreInfo from_json(const Json& json) {
   if (json.at("axis").get<std::string>() != "rows") fail(ErrorKind::damaged, "its axis is not known");
   StoreInfo info;
@@ -84,7 +104,7 @@ StoreInfo from_json(const Json& json) {
   info.next_row_id = json.at("next_row_id");
   info.frequent_features = json.at("frequent_features");
   info.features_checksum = from_hex(json.at("features_checksum"));
-  for (const Json& entry : json.at("labels")) info.labels[entry.at(0).get<int32_t>()] = entry.at(1).get<uint64_t>();
+  info.labels = labels_from(json.at("labels").get_ref<const std::string&>());
   for (const Json& entry : json.at("segments"))
     info.segments.push_back({.number = entry.at("number"),
                              .bytes = entry.at("bytes"),
@@ -112,10 +132,9 @@ std::string features_path(const std::string& store) { return store + "/" + forma
 
 // The first line, "linblock-store VERSION CHECKSUM BYTES", covers the JSON behind it.
 void write_manifest(const std::string& store, StoreInfo& info) {
-  const std::string body = to_json(info).dump(1) + "\n";
-  info.id = checksum(bytes_of(body));
-  const std::string text =
-      fmt::format("{} {} {} {}\n{}", format::kManifestMagic, format::kVersion, hex(info.id), body.size(), body);
+  std::string text = to_json(info).dump(1) + "\n";
+  info.id = checksum(bytes_of(text));
+  text.insert(0, fmt::format("{} {} {} {}\n", format::kManifestMagic, format::kVersion, hex(info.id), text.size()));
   replace_file(manifest_path(store), bytes_of(text));
 }
 
@@ -129,10 +148,10 @@ StoreInfo read_manifest(const std::string& store) {
     fail(ErrorKind::input, "'{}' is not a store: make one from it with 'linblock pack {} -o {}.linblock'", store, store,
          store);
   const std::vector<unsigned char> bytes = read_whole_file(path, format::kMostManifestBytes);
-  const std::string text(bytes.begin(), bytes.end());
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const size_t end = text.find('\n');
-  const std::string head = text.substr(0, std::min(end, size_t{200}));
-  const std::string body = end == std::string::npos ? "" : text.substr(end + 1);
+  const std::string_view head = text.substr(0, std::min(end, size_t{200}));
+  const std::string_view body = end == std::string_view::npos ? "" : text.substr(end + 1);
   const std::string magic(format::kManifestMagic);
   if (!head.starts_with(magic + " "))
     fail(ErrorKind::damaged, "'{}' is damaged: it does not begin as a manifest", path);

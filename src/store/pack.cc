@@ -21,10 +21,11 @@ namespace linblock {
 
 namespace {
 
-constexpr uint64_t kProgramBytes = uint64_t{7} << 20;  // code, libraries and stacks
+constexpr uint64_t kProgramBytes = uint64_t{9} << 20;  // code, libraries, stacks, and what malloc cannot give back
 constexpr uint64_t kMostSample = uint64_t{4} << 20;
 constexpr uint64_t kUsualChunk = uint64_t{256} << 10;
 constexpr uint32_t kUsualBuckets = 64;
+constexpr uint64_t kLineShare = 13;  // a line in all its forms and buffers takes up to so many times its text
 
 // How --memory is shared out. A row passes through text, parsed and encoded form and a chunk, so the longest line is
 // a small part; buckets hold a chunk each and are the largest part.
@@ -35,11 +36,11 @@ struct PackPlan {
       fail(ErrorKind::memory, "--memory {} is too little to pack in: give at least {}",
            human_bytes(options.memory_bytes), human_bytes(kLeastPackMemory));
     const uint64_t own = options.memory_bytes - kProgramBytes;
-    piece_bytes = std::clamp<uint64_t>(own / 128 / 4096 * 4096, 64 << 10, 128 << 10);
-    longest_line = own / 16;
+    piece_bytes = std::clamp<uint64_t>(own / 256 / 4096 * 4096, 32 << 10, 128 << 10);
+    longest_line = own / kLineShare;
     sample_bytes = std::min(kMostSample, own / 8);
     map_bytes = own / 16;
-    pieces = options.threads + 2;
+    window_bytes = own / 3;
     if (existing != nullptr) {
       chunk_bytes = existing->chunk_bytes;
       buckets = existing->buckets;
@@ -47,6 +48,7 @@ struct PackPlan {
         fail(ErrorKind::memory,
              "this store has {} buckets with chunks of {}: to append to it, give --memory {} or more", buckets,
              human_bytes(chunk_bytes), human_bytes(2 * chunk_bytes * buckets + kProgramBytes));
+      choose_threads(options.threads, own);
       return;
     }
     const uint64_t bucket_bytes = own / 4;
@@ -55,14 +57,24 @@ struct PackPlan {
       fail(ErrorKind::usage, "--chunk-bytes {} must be between 4K and, with this --memory, {}",
            human_bytes(chunk_bytes), human_bytes(bucket_bytes));
     buckets = static_cast<uint32_t>(std::clamp<uint64_t>(bucket_bytes / chunk_bytes, 1, kUsualBuckets));
+    choose_threads(options.threads, own);
+  }
+
+  // A thread holds pieces of text in every form and a few chunks; in little memory there are fewer threads than asked.
+  void choose_threads(size_t wanted, uint64_t own) {
+    const uint64_t each = 16 * piece_bytes + 4 * chunk_bytes;
+    threads = std::clamp<size_t>(own / 4 / each, 1, wanted);
+    pieces = threads + 2;
   }
 
   uint64_t piece_bytes;
   uint64_t longest_line;
   uint64_t sample_bytes;
   uint64_t map_bytes;
+  uint64_t window_bytes;  // of a compressed input
   uint64_t chunk_bytes;
   uint32_t buckets;
+  size_t threads;
   size_t pieces;
 };
 
@@ -73,13 +85,14 @@ class Packer {
       : options_(options),
         context_(context),
         plan_(options, writer.appending() ? &writer.info() : nullptr),
-        source_(inputs, plan_.piece_bytes, plan_.longest_line),
+        source_(inputs, plan_.piece_bytes, plan_.longest_line, plan_.window_bytes),
         writer_(writer) {
     if (!options.weights.empty()) weights_.emplace(options.weights);
     if (!options.rejects.empty()) rejects_ = File::create(options.rejects);
     parsing_.most_bad = options.max_bad_rows;
-    parsing_.index_zero = options.index_base != 1;
-    if (writer.appending() && writer.info().has_features && writer.info().index_base == 1) parsing_.index_zero = false;
+    const StoreInfo& info = writer.info();
+    const bool settled = info.has_features || info.index_base_given;  // an existing store's base
+    parsing_.index_zero = writer.appending() ? !settled || info.index_base == 0 : options.index_base != 1;
   }
 
   PackReport run() {
@@ -94,14 +107,15 @@ class Packer {
       writer_.abandon();
     };
     run_on_threads(
-        options_.threads, [this](size_t) { work(); }, give_up);
+        plan_.threads, [this](size_t) { work(); }, give_up);
     if (weights_) weights_->expect_end(report_.rows + report_.bad_rows);
     if (report_.rows == 0)
       fail(ErrorKind::input, "{} no rows: only blank lines and comments, or only bad rows",
            source_.name(0) + (last_input_ > 0 ? " and the other inputs have" : " has"));
+    idle_.clear();
     writer_.close_buckets();
     run_on_threads(
-        options_.threads,
+        plan_.threads,
         [this](size_t) {
           while (writer_.seal_one()) continue;
         },
@@ -149,6 +163,7 @@ class Packer {
   PackReport report_;
   std::atomic<uint64_t> rows_routed_ = 0;  // for the observer, whatever thread calls it
 
+  std::mutex long_line_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<TextPiece> sampled_;  // read for the sample, not yet packed
@@ -250,7 +265,15 @@ void Packer::work() {
     while (writer_.seal_one()) continue;
     std::unique_ptr<Piece> piece = take_piece();
     if (!piece) break;
-    encode(*piece, rows);
+    if (piece->text.size <= 4 * plan_.piece_bytes) {
+      encode(*piece, rows);
+    } else {
+      // A long line takes many times its length while it is encoded: one at a time, and nothing of it is kept.
+      const std::lock_guard lock(long_line_);
+      encode(*piece, rows);
+      rows = ParsedRows();
+      if (piece->bad.empty() && !piece->text.too_long) piece->text.text.release();
+    }
     deliver(std::move(piece));
   }
   while (writer_.seal_one()) continue;
@@ -287,6 +310,9 @@ void Packer::deliver(std::unique_ptr<Piece> piece) {
     ++next_ordinal_;
     lock.unlock();
     route(*next);
+    while (writer_.pending() > plan_.threads && writer_.seal_one()) continue;  // or full chunks would pile up
+    // Memory that grew for a long line is given back.
+    if (next->rows.memory_bytes() > 16 * plan_.piece_bytes) *next = Piece();
     lock.lock();
     idle_.push_back(std::move(next));
     changed_.notify_all();
@@ -302,7 +328,9 @@ void Packer::route(const Piece& piece) {
          "{}:{}:1: this line is longer than {}, the most that --memory {} can take: give --memory {} or "
          "more",
          source_.name(piece.text.input), lines_before_ + 1, human_bytes(plan_.longest_line),
-         human_bytes(options_.memory_bytes), human_bytes(32 * piece.text.size));
+         human_bytes(options_.memory_bytes),
+         human_bytes(kLineShare * (piece.text.line_bytes + (piece.text.line_bytes >> 4)) + kProgramBytes +
+                     (uint64_t{1} << 20)));
   if (piece.has_features) writer_.saw_indices(piece.smallest, piece.largest);
   auto bad = piece.bad.begin();
   for (size_t i = 0; i <= piece.rows.size(); ++i) {

@@ -31,10 +31,14 @@ void EncodedRows::clear() {
 
 EncodedRow EncodedRows::operator[](size_t row) const {
   const Head& head = heads_[row];
-  EncodedRow view = head.row;
-  view.indices = {indices_.data() + head.index_begin, head.index_bytes};
-  view.values = {values_.data() + head.value_begin, head.value_count};
-  return view;
+  const bool equal = (head.index_bytes_and_flags & 2) != 0;
+  return {.label = head.label,
+          .weight = head.weight,
+          .count = head.count,
+          .wide = (head.index_bytes_and_flags & 1) != 0,
+          .equal = equal,
+          .indices = {indices_.data() + head.index_begin, head.index_bytes_and_flags / 4},
+          .values = {values_.data() + head.value_begin, equal ? std::min<size_t>(1, head.count) : head.count}};
 }
 
 size_t EncodedRows::memory_bytes() const {
@@ -44,24 +48,23 @@ size_t EncodedRows::memory_bytes() const {
 void RowEncoder::add(int32_t label, float weight, std::span<const uint32_t> index, std::span<const float> value,
                      EncodedRows& out) const {
   const bool equal = all_equal(value);
-  EncodedRows::Head head;
-  head.row = {.label = label, .weight = weight, .count = static_cast<uint32_t>(index.size()), .equal = equal};
-  head.index_begin = out.indices_used_;
-  head.value_begin = out.values_used_;
-  head.value_count = equal ? std::min<size_t>(1, value.size()) : value.size();
+  const size_t value_count = equal ? std::min<size_t>(1, value.size()) : value.size();
   uint32_t* numbers = reserve(out.numbers_, 0, index.size());
-  float* values = reserve(out.values_, out.values_used_, head.value_count);
+  float* values = reserve(out.values_, out.values_used_, value_count);
   if (equal && !value.empty()) values[0] = value[0];
   features_.apply(index, equal ? std::span<const float>{} : value, numbers, values);
   unsigned char* code = reserve(out.indices_, out.indices_used_, index_code_limit(index.size()));
-  head.index_bytes = encode_indices({numbers, index.size()}, width_set_, code);
-  if (head.index_bytes == 0 && !index.empty()) {
-    head.row.wide = true;
-    head.index_bytes = encode_indices({numbers, index.size()}, 0, code);
-  }
-  out.indices_used_ += head.index_bytes;
-  out.values_used_ += head.value_count;
-  out.heads_.push_back(head);
+  size_t bytes = encode_indices({numbers, index.size()}, width_set_, code);
+  const bool wide = bytes == 0 && !index.empty();
+  if (wide) bytes = encode_indices({numbers, index.size()}, 0, code);
+  out.heads_.push_back({.label = label,
+                        .weight = weight,
+                        .count = static_cast<uint32_t>(index.size()),
+                        .index_bytes_and_flags = static_cast<uint32_t>(bytes * 4 + (equal ? 2 : 0) + (wide ? 1 : 0)),
+                        .index_begin = static_cast<uint32_t>(out.indices_used_),
+                        .value_begin = static_cast<uint32_t>(out.values_used_)});
+  out.indices_used_ += bytes;
+  out.values_used_ += value_count;
 }
 
 }  // namespace linblock

@@ -22,11 +22,12 @@ class EncodedRows {
  private:
   friend class RowEncoder;
   struct Head {
-    EncodedRow row;  // without its spans: the memory behind them may move
-    size_t index_begin = 0;
-    size_t index_bytes = 0;
-    size_t value_begin = 0;
-    size_t value_count = 0;
+    int32_t label = 0;
+    float weight = 1;
+    uint32_t count = 0;
+    uint32_t index_bytes_and_flags = 0;  // bytes x 4, + 2 for equal values, + 1 for wide
+    uint32_t index_begin = 0;
+    uint32_t value_begin = 0;
   };
   std::vector<Head> heads_;
   std::vector<unsigned char> indices_;
@@ -40,6 +41,8 @@ class EncodedRows {
 class RowEncoder {
  public:
   RowEncoder(const FeatureMap& features, unsigned width_set) : features_(features), width_set_(width_set) {}
+
+  RowEncoder(FeatureMap&& features, unsigned width_set) = delete;  // it only refers to the map
 
   // `index` in increasing order.
   void add(int32_t label, float weight, std::span<const uint32_t> index, std::span<const float> value,

@@ -17,21 +17,49 @@ namespace {
 constexpr uint64_t kMostMapBytes = uint64_t{1} << 30;
 }  // namespace
 
+namespace {
+
+// A file that the manifest names.
+void expect_present(const std::string& path) {
+  if (path_kind(path) != PathKind::file)
+    fail(ErrorKind::damaged, "'{}' is missing from the store: restore it from a copy or pack the data again", path);
+}
+
+// What the manifest says must not contradict itself.
+void check_sums(const StoreInfo& info, const std::string& path) {
+  const auto refuse = [&](const char* why) {
+    fail(ErrorKind::damaged, "'{}' is damaged: {}", manifest_path(path), why);
+  };
+  uint64_t rows = 0;
+  uint64_t nonzeros = 0;
+  uint64_t next_row = 0;
+  uint64_t last_number = 0;
+  for (const SegmentInfo& segment : info.segments) {
+    if (segment.number <= last_number || segment.first_row < next_row) refuse("its segments are out of order");
+    last_number = segment.number;
+    next_row = segment.first_row + segment.rows;
+    rows += segment.rows;
+    nonzeros += segment.nonzeros;
+  }
+  if (rows != info.rows || nonzeros != info.nonzeros || next_row > info.next_row_id)
+    refuse("its segments do not add up");
+  uint64_t labelled = 0;
+  for (const auto& [label, count] : info.labels) {
+    if (count == 0) refuse("it lists a label without rows");
+    labelled += count;
+  }
+  if (labelled != info.rows) refuse("its labels do not add up to its rows");
+}
+
+}  // namespace
+
 Store Store::open(const std::string& path) {
   Store store;
   store.path_ = path;
   store.info_ = read_manifest(path);
   store.read_features();
-  const StoreInfo& info = store.info_;
-  uint64_t rows = 0;
-  uint64_t nonzeros = 0;
-  for (uint32_t segment = 0; segment < info.segments.size(); ++segment) {
-    store.read_directory(segment);
-    rows += info.segments[segment].rows;
-    nonzeros += info.segments[segment].nonzeros;
-  }
-  if (rows != info.rows || nonzeros != info.nonzeros)
-    fail(ErrorKind::damaged, "'{}' is damaged: its segments do not add up", manifest_path(path));
+  check_sums(store.info_, path);
+  for (uint32_t segment = 0; segment < store.info_.segments.size(); ++segment) store.read_directory(segment);
   std::sort(store.chunks_.begin(), store.chunks_.end(), [](const ChunkInfo& a, const ChunkInfo& b) {
     return std::tie(a.bucket, a.segment, a.number) < std::tie(b.bucket, b.segment, b.number);
   });
@@ -40,6 +68,7 @@ Store Store::open(const std::string& path) {
 
 void Store::read_features() {
   const std::string path = features_path(path_);
+  expect_present(path);
   const std::vector<unsigned char> bytes = read_whole_file(path, uint64_t{1} << 24);
   const uint64_t count = info_.frequent_features;
   if (bytes.size() != 16 + 4 * count || checksum(bytes) != info_.features_checksum)
@@ -53,6 +82,8 @@ void Store::read_features() {
 void Store::read_directory(uint32_t segment) {
   const SegmentInfo& described = info_.segments[segment];
   const std::string path = directory_path(path_, described.number);
+  expect_present(path);
+  expect_present(segment_path(path_, described.number));
   const std::vector<unsigned char> bytes = read_whole_file(path, UINT32_MAX);
   if (bytes.size() != described.chunks * format::kDirectoryEntryBytes ||
       checksum(bytes) != described.directory_checksum)
@@ -189,6 +220,7 @@ VerifyReport verify(const Store& store, size_t threads, const std::function<void
   std::mutex mutex;
   uint64_t rows = 0;
   uint64_t bytes = 0;
+  std::map<int32_t, uint64_t> labels;
   const StoreInfo& info = store.info();
   run_on_threads(
       threads,
@@ -203,6 +235,7 @@ VerifyReport verify(const Store& store, size_t threads, const std::function<void
               fail(ErrorKind::damaged, "{}: row {} does not belong there", store.name_of(store.chunks()[number]),
                    chunk.id(row));
           const std::lock_guard lock(mutex);
+          for (size_t row = 0; row < chunk.rows(); ++row) ++labels[chunk.label(row)];
           rows += chunk.rows();
           bytes += store.chunks()[number].extent();
           observer(bytes);
@@ -211,6 +244,8 @@ VerifyReport verify(const Store& store, size_t threads, const std::function<void
       [&] { next = store.chunks().size(); });
   if (rows != info.rows)
     fail(ErrorKind::damaged, "'{}' is damaged: {} rows are there instead of {}", store.path(), rows, info.rows);
+  if (labels != info.labels)
+    fail(ErrorKind::damaged, "'{}' is damaged: the rows have other labels than it says", manifest_path(store.path()));
   return {.chunks = store.chunks().size(), .rows = rows, .bytes = store.bytes()};
 }
 

@@ -15,10 +15,6 @@ constexpr size_t kMostSealed = 8;                         // finished chunks tha
 constexpr uint64_t kDiskCheckBytes = uint64_t{32} << 20;  // how often free space is looked at
 constexpr uint64_t kDiskReserve = uint64_t{4} << 20;      // left for the directory, the manifest and other people
 
-void remove_if_present(const std::string& path) {
-  if (path_kind(path) == PathKind::directory) remove_flat_directory(path);
-}
-
 }  // namespace
 
 StoreWriter::StoreWriter(const std::string& path) : path_(path), folder_(path + ".partial") {
@@ -31,10 +27,16 @@ StoreWriter::StoreWriter(const std::string& path) : path_(path), folder_(path + 
            path_);
     default: fail(ErrorKind::usage, "'{}' exists and is not a folder: choose another name for the store", path_);
   }
-  if (path_kind(folder_) == PathKind::absent) make_directory(folder_);
-  lock_.emplace(FileLock::acquire(folder_ + "/" + format::kLockName, "packing"));
-  for (const std::string& name : list_directory(folder_))
-    if (name != format::kLockName) remove_file(folder_ + "/" + name);
+  const bool created = path_kind(folder_) == PathKind::absent;
+  if (created) make_directory(folder_);
+  try {
+    lock_.emplace(FileLock::acquire(folder_ + "/" + format::kLockName, "packing"));
+    for (const std::string& name : list_directory(folder_))
+      if (name != format::kLockName) remove_file(folder_ + "/" + name);
+  } catch (...) {
+    if (created) discard();
+    throw;
+  }
 }
 
 std::unique_ptr<StoreWriter> StoreWriter::append_to(const std::string& path) {
@@ -52,18 +54,21 @@ std::unique_ptr<StoreWriter> StoreWriter::append_to(const std::string& path) {
 }
 
 StoreWriter::~StoreWriter() {
-  if (committed_) return;
+  if (!committed_ && lock_) discard();
+}
+
+// Best effort: the next writer removes what is left, and the error that brought us here matters more.
+void StoreWriter::discard() noexcept {
   try {
     segment_file_ = File();
     directory_file_ = File();
-    if (appending_ && lock_) {
+    if (appending_) {
       remove_file(segment_path(folder_, segment_.number));
       remove_file(directory_path(folder_, segment_.number));
-    } else if (lock_) {
-      remove_if_present(folder_);
+    } else if (path_kind(folder_) == PathKind::directory) {
+      remove_flat_directory(folder_);
     }
-  } catch (const Error&) {
-    // The next writer removes what is left; the error that brought us here matters more.
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
   }
 }
 
@@ -126,17 +131,10 @@ void StoreWriter::route(const EncodedRow& row) {
   if (row.indices.size() + 4 * uint64_t{row.count} > format::kLargestChunkBytes)
     fail(ErrorKind::input, "row {} has {} nonzeros, more than a chunk of 1 GB can hold", id, row.count);
   const uint32_t bucket = bucket_of(info_.seed, id, info_.buckets);
-  if (!buckets_[bucket]->has_room_for(row, info_.chunk_bytes)) {
-    const std::lock_guard lock(mutex_);
-    pending_.push_back({next_sequence_++, bucket, std::move(buckets_[bucket])});
-    if (idle_builders_.empty()) {
-      buckets_[bucket] = std::make_unique<ChunkBuilder>(info_.chunk_bytes);
-    } else {
-      buckets_[bucket] = std::move(idle_builders_.back());
-      idle_builders_.pop_back();
-    }
-  }
+  if (!buckets_[bucket]->has_room_for(row, info_.chunk_bytes)) close_bucket(bucket);
   buckets_[bucket]->add(id, row);
+  // A row longer than a chunk does not stay: as many of them as there are buckets would be too much.
+  if (buckets_[bucket]->bytes() >= info_.chunk_bytes) close_bucket(bucket);
   ++segment_.rows;
   segment_.nonzeros += row.count;
   if (last_label_count_ == nullptr || row.label != last_label_) {
@@ -149,6 +147,17 @@ void StoreWriter::route(const EncodedRow& row) {
            format::kMostLabels);
   }
   ++*last_label_count_;
+}
+
+void StoreWriter::close_bucket(uint32_t bucket) {
+  const std::lock_guard lock(mutex_);
+  pending_.push_back({next_sequence_++, bucket, std::move(buckets_[bucket])});
+  if (idle_builders_.empty()) {
+    buckets_[bucket] = std::make_unique<ChunkBuilder>(info_.chunk_bytes);
+  } else {
+    buckets_[bucket] = std::move(idle_builders_.back());
+    idle_builders_.pop_back();
+  }
 }
 
 void StoreWriter::close_buckets() {
@@ -201,7 +210,9 @@ bool StoreWriter::seal_one() {
   done.checksum = checksum(done.bytes.span(), chunk_seed(info_.seal, segment_.number, work.sequence));
 
   lock.lock();
-  idle_builders_.push_back(std::move(work.builder));
+  // Memory that grew for a long row is given back.
+  if (done.raw_bytes <= 2 * info_.chunk_bytes) idle_builders_.push_back(std::move(work.builder));
+  work.builder.reset();
   // Whoever is next never waits, so somebody always moves.
   moved_.wait(lock, [&] { return abandoned_ || work.sequence == next_written_ || sealed_.size() < kMostSealed; });
   sealed_.emplace(work.sequence, std::move(done));
@@ -229,7 +240,7 @@ bool StoreWriter::seal_one() {
     segment_file_.write_at(chunk.bytes.span(), offset);
     segment_file_.start_writeback(offset, chunk.bytes.size());
     lock.lock();
-    idle_buffers_.push_back(std::move(chunk.bytes));
+    if (chunk.bytes.capacity() <= 2 * info_.chunk_bytes) idle_buffers_.push_back(std::move(chunk.bytes));
   }
   return true;
 }
@@ -252,10 +263,24 @@ void StoreWriter::check_disk(uint64_t bytes) {
          folder_, human_bytes(segment_.bytes));
 }
 
+// After a failure: the new manifest may be in place already, and then its segment must stay.
+bool StoreWriter::manifest_may_name_segment() const {
+  try {
+    const StoreInfo found = read_manifest(folder_);
+    return std::any_of(found.segments.begin(), found.segments.end(),
+                       [&](const SegmentInfo& segment) { return segment.number == segment_.number; });
+  } catch (const Error&) {
+    return true;  // it cannot be read just now: better a leftover than a loss
+  }
+}
+
 void StoreWriter::commit() {
   close_buckets();
   while (seal_one()) continue;
   flush_directory(0);
+  buckets_.clear();
+  idle_builders_.clear();
+  idle_buffers_.clear();
   segment_.directory_checksum = directory_checksum_.value();
   segment_file_.sync();
   segment_file_.close();
@@ -266,7 +291,12 @@ void StoreWriter::commit() {
   info_.segments.push_back(segment_);
   if (appending_) {
     sync_directory(folder_);
-    write_manifest(folder_, info_);
+    try {
+      write_manifest(folder_, info_);
+    } catch (...) {
+      committed_ = manifest_may_name_segment();
+      throw;
+    }
     committed_ = true;
     return;
   }

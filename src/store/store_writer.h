@@ -76,6 +76,9 @@ class StoreWriter {
   StoreWriter() = default;
 
   void start_segment();
+  void close_bucket(uint32_t bucket);
+  void discard() noexcept;
+  bool manifest_may_name_segment() const;
   void flush_directory(size_t at_least);
   void check_disk(uint64_t bytes);
 

@@ -291,8 +291,8 @@ class SvmlightParser {
     const auto exact = static_cast<double>(mantissa);
     const double number =
         power >= 0 ? exact / kPowers[static_cast<size_t>(power)] : exact * kPowers[static_cast<size_t>(-power)];
-    if (number > std::numeric_limits<float>::max()) return parse_unusual_value(begin, value);
     value = static_cast<float>(negative ? -number : number);
+    if (std::isinf(value)) return parse_unusual_value(begin, value);
     return at;
   }
 
@@ -313,11 +313,11 @@ class SvmlightParser {
       const std::string digits(first, end);
       number = std::strtod(digits.c_str(), nullptr);
     }
-    if (std::abs(number) > std::numeric_limits<float>::max())
+    value = static_cast<float>(number);  // to the nearest: the largest float may be written a little too large
+    if (std::isinf(value))
       return complain(
           begin,
           fmt::format("the value {} is beyond the range of 32-bit floats (3.4e38): scale this feature", quoted(begin)));
-    value = static_cast<float>(number);
     return end;
   }
 

@@ -14,15 +14,18 @@ struct TextPiece {
   Buffer text;  // `size` bytes of lines, the last one ended with a newline even where the file does not; then slack
   size_t size = 0;
   uint64_t ordinal = 0;
-  size_t input = 0;       // which of the inputs
-  bool first = false;     // of its input
-  bool too_long = false;  // the text is only the beginning of a line longer than allowed
+  size_t input = 0;         // which of the inputs
+  bool first = false;       // of its input
+  bool too_long = false;    // the text is only the beginning of a line longer than allowed
+  uint64_t line_bytes = 0;  // then: the whole line's length
 };
 
 class TextSource {
  public:
-  // Refuses at once, before any work, a path that cannot be read, a folder, and an empty file.
-  TextSource(std::vector<std::string> inputs, size_t piece_bytes, size_t longest_line);
+  // Refuses at once, before any work, a path that cannot be read, a folder, and an empty file. A compressed file whose
+  // window is larger than `most_window` is ErrorKind::memory when its turn comes.
+  TextSource(std::vector<std::string> inputs, size_t piece_bytes, size_t longest_line,
+             uint64_t most_window = UINT64_MAX);
   ~TextSource();
 
   // False at the end of the last input. One thread at a time; the piece's memory is used again.
@@ -37,10 +40,12 @@ class TextSource {
  private:
   class Stream;
   size_t fill(TextPiece& piece, size_t from, size_t limit);
+  uint64_t skip_line();
 
   std::vector<std::string> inputs_;
   size_t piece_bytes_;
   size_t longest_line_;
+  uint64_t most_window_;
   uint64_t total_bytes_ = 0;
   uint64_t bytes_read_ = 0;
   bool any_compressed_ = false;

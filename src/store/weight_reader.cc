@@ -1,7 +1,7 @@
 #include "store/weight_reader.h"
 
 #include <charconv>
-#include <limits>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -17,14 +17,16 @@ float WeightReader::next() {
   std::string_view line;
   if (!next_line(line))
     fail(ErrorKind::input, "'{}' has {} weights, and the data has more rows: one number a row is expected", path_,
-         line_);
+         count_);
+  ++count_;
   double weight = 0;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), weight);
   if (error != std::errc() || end != line.data() + line.size())
     fail(ErrorKind::input, "{}:{}:1: the weight '{}' is not a number", path_, line_, line.substr(0, 40));
-  if (!(weight >= 0) || weight > std::numeric_limits<float>::max())
+  const auto rounded = static_cast<float>(weight);
+  if (!(weight >= 0) || !std::isfinite(rounded))
     fail(ErrorKind::input, "{}:{}:1: the weight '{}' is not a number from 0 to 3.4e38", path_, line_, line);
-  return static_cast<float>(weight);
+  return rounded;
 }
 
 void WeightReader::expect_end(uint64_t rows) {

@@ -26,6 +26,7 @@ class WeightReader {
   TextPiece piece_;
   size_t at_ = 0;
   uint64_t line_ = 0;
+  uint64_t count_ = 0;
 };
 
 }  // namespace linblock

@@ -64,7 +64,7 @@ TEST(Dot, GivesTheSameBitsOnEveryMachineForAllLengths) {
     }
 }
 
-TEST(Dot, IsZeroForAnEmptyRow) { EXPECT_EQ(dot({}, {}, nullptr), 0.0F); }
+TEST(Dot, IsZeroForAnEmptyRow) { EXPECT_EQ(dot({}, {}, static_cast<const float*>(nullptr)), 0.0F); }
 
 TEST(Dot, ReadsRowsAtAnyAddress) {
   const Case made = random_case(33, 5);
@@ -87,6 +87,49 @@ TEST(Dot, ReachesWeightsBeyondTheRangeOfSignedIndices) {
   const auto* base = reinterpret_cast<const float*>(reinterpret_cast<uintptr_t>(weights.data() + 1) -
                                                     static_cast<uintptr_t>(far) * sizeof(float));
   EXPECT_EQ(dot(index, value, base), 27.0F);
+}
+
+TEST(ExactDot, RoundsOnlyTheSumAndOnlyInDouble) {
+  for (size_t length = 0; length <= 100; ++length) {
+    const Case made = random_case(length, 3);
+    long double sum = 0;
+    long double size = 0;
+    for (size_t k = 0; k < length; ++k) {
+      const long double term = static_cast<long double>(made.weights[made.index[k]]) * made.value[k];
+      sum += term;
+      size += std::abs(term);
+    }
+    EXPECT_LE(std::abs(exact_dot(made.index, made.value, made.weights.data()) - sum), 1e-15L * size) << length;
+  }
+}
+
+TEST(ExactDot, KeepsWhatFloatsWouldLoseOrOverflow) {
+  const std::vector<uint32_t> index = {0, 1, 2};
+  EXPECT_EQ(exact_dot(index, std::vector<float>{1e8F, 1, -1e8F}, std::vector<float>{1, 1, 1}.data()), 1.0);
+  EXPECT_EQ(exact_dot(index, std::vector<float>{3e38F, 1, 0}, std::vector<float>{10, 1, 1}.data()),
+            static_cast<double>(3e38F) * 10 + 1);
+}
+
+TEST(SquaredNorm, IsTheSumOfSquaresInDouble) {
+  for (size_t length = 0; length <= 40; ++length) {
+    const Case made = random_case(length, 4);
+    long double sum = 0;
+    for (const float value : made.value) sum += static_cast<long double>(value) * value;
+    EXPECT_NEAR(squared_norm(made.value), static_cast<double>(sum), 1e-14 * static_cast<double>(sum)) << length;
+  }
+  EXPECT_EQ(squared_norm(std::vector<float>{3, 4}), 25.0);
+  EXPECT_NEAR(squared_norm(std::vector<float>(5, 1e38F)) / 5e76, 1, 1e-6) << "no overflow";
+}
+
+TEST(AddScaled, TouchesTheWeightsOfTheRowOnly) {
+  const std::vector<uint32_t> index = {1, 4};
+  const std::vector<float> value = {0.5F, -2};
+  std::vector<double> wide = {1, 1, 1, 1, 1};
+  add_scaled(index, value, 10.0, wide.data());
+  EXPECT_EQ(wide, (std::vector<double>{1, 6, 1, 1, -19}));
+  std::vector<float> narrow = {1, 1, 1, 1, 1};
+  add_scaled(index, value, 0.5F, narrow.data());
+  EXPECT_EQ(narrow, (std::vector<float>{1, 1.25F, 1, 1, 0}));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "base/checksum.h"
 #include "support/damage.h"
+#include "support/memory_folder.h"
 
 namespace linblock::test {
 namespace {
@@ -27,7 +28,7 @@ class DamagedFiles : public ::testing::Test {
     return files_.at(small_store_files()[chunk.segment == 0 ? 3 : 5]).substr(chunk.offset, chunk.extent());
   }
 
-  const Folder folder_;
+  const MemoryFolder folder_;
   const std::string path_ = folder_ / "store";
   std::vector<OwnedRow> rows_;
   std::map<std::string, std::string> files_;
@@ -194,37 +195,63 @@ TEST_F(DamagedFiles, AManifestOfAFutureVersionIsCalledNewer) {
 }
 
 // A manifest whose checksum holds and whose contents do not: the work of another program, or of a bug.
-TEST_F(DamagedFiles, AManifestThatContradictsItsFilesIsRefused) {
-  const auto refused_with = [&](auto&& change) {
+class ContradictoryManifest : public DamagedFiles {
+ protected:
+  template <typename Change>
+  std::string overlooked(Change&& change) {
     StoreInfo info = read_manifest(path_);
     change(info);
     write_manifest(path_, info);
     const std::string wrong = damage_overlooked({}, [&] { open_and_verify(path_); });
     put_back("MANIFEST");
     return wrong;
-  };
-  EXPECT_EQ(refused_with([](StoreInfo& info) { ++info.rows; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { --info.nonzeros; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.next_row_id = 5; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.seal ^= 1; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.seed ^= 1; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.buckets = 0; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.buckets = 5000; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.codec = Codec::zstd; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.width_set = 77; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.width_set ^= 1; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.largest_index = 3; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.has_features = false; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.frequent_features = 0; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.frequent_features = uint64_t{1} << 62; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.segments[0].chunks = uint64_t{1} << 60; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.segments[1].bytes += 4096; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.segments[1].number = 1; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.segments[1].number = 3; }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { std::swap(info.segments[0], info.segments[1]); }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.segments.pop_back(); }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { info.segments.push_back(info.segments[1]); }), "");
-  EXPECT_EQ(refused_with([](StoreInfo& info) { ++info.labels.begin()->second; }), "");
+  }
+};
+
+TEST_F(ContradictoryManifest, WithWrongSumsIsRefused) {
+  EXPECT_EQ(overlooked([](StoreInfo& info) { ++info.rows; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { --info.nonzeros; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.next_row_id = 5; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.segments[0].chunks = uint64_t{1} << 60; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.segments[1].bytes += 4096; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { ++info.segments[0].rows, --info.segments[1].rows; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { ++info.segments[0].nonzeros, --info.segments[1].nonzeros; }), "");
+}
+
+TEST_F(ContradictoryManifest, WithWrongLabelCountsIsRefused) {
+  EXPECT_EQ(overlooked([](StoreInfo& info) { ++info.labels.begin()->second; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.labels[77] = 0; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.labels.erase(info.labels.begin()); }), "");
+}
+
+TEST_F(ContradictoryManifest, WithWrongKeysIsRefused) {
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.seal ^= 1; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.seed ^= 1; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.buckets = 0; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.buckets = 5000; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.codec = Codec::zstd; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.width_set = 77; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.width_set ^= 1; }), "");
+}
+
+TEST_F(ContradictoryManifest, WithWrongFeaturesIsRefused) {
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.largest_index = 3; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.has_features = false; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.frequent_features = 0; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.frequent_features = uint64_t{1} << 62; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.features_checksum ^= 1; }), "");
+}
+
+TEST_F(ContradictoryManifest, WithWrongSegmentsIsRefused) {
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.segments[1].number = 1; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.segments[1].number = 3; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.segments.pop_back(); }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.segments.push_back(info.segments[1]); }), "");
+}
+
+// Appending to such a store would write over its last segment.
+TEST_F(ContradictoryManifest, WithSegmentsOutOfOrderIsRefused) {
+  EXPECT_EQ(overlooked([](StoreInfo& info) { std::swap(info.segments[0], info.segments[1]); }), "");
 }
 
 }  // namespace

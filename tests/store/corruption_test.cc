@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support/damage.h"
+#include "support/memory_folder.h"
 
 namespace linblock::test {
 namespace {
@@ -31,7 +32,7 @@ class EveryBit : public ::testing::TestWithParam<const char*> {
       }
   }
 
-  const Folder folder_;
+  const MemoryFolder folder_;
   const std::string path_ = folder_ / "store";
   std::vector<OwnedRow> rows_;
 };
@@ -55,7 +56,10 @@ TEST_P(EveryBit, OfADirectoryIsChecked) {
     flip_all(name, 0, SIZE_MAX, {name}, [&] { Store::open(path_); });
 }
 
-TEST_P(EveryBit, OfASegmentHeaderIsChecked) {
+// No codec touches the header: one store is enough.
+class EveryBitOfAHeader : public EveryBit {};
+
+TEST_P(EveryBitOfAHeader, IsChecked) {
   for (const char* name : {"segment-000001.rows", "segment-000002.rows"})
     flip_all(name, 0, format::kPageBytes, {name}, [&] { Store::open(path_); });
 }
@@ -82,7 +86,7 @@ TEST_P(EveryBit, OfAChunkIsCheckedByVerify) {
   for (const ChunkInfo& chunk : store.chunks()) {
     const std::string name = small_store_files()[chunk.segment == 0 ? 3 : 5];
     FlippableFile file(path_ + "/" + name);
-    for (size_t at = chunk.offset; at < chunk.offset + chunk.extent(); at += 7) {
+    for (size_t at = chunk.offset; at < chunk.offset + chunk.extent(); at += 61) {
       file.flip(at, at % 8);
       const std::string wrong = damage_overlooked({name, "chunk " + std::to_string(chunk.number) + " "},
                                                   [&] { verify(Store::open(path_), 1 + at % 3); });
@@ -92,6 +96,7 @@ TEST_P(EveryBit, OfAChunkIsCheckedByVerify) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Store, EveryBitOfAHeader, ::testing::Values("none"));
 INSTANTIATE_TEST_SUITE_P(Store, EveryBit, ::testing::Values("none", "lz4", "zstd", "zlib"),
                          [](const auto& codec) { return std::string(codec.param); });
 

@@ -1,0 +1,189 @@
+// --memory 16M is what the system sees: the real program in a memory cgroup, on data that is hard to hold.
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "support/memory_group.h"
+#include "support/packing.h"
+#include "support/process.h"
+
+namespace linblock::test {
+namespace {
+
+constexpr uint64_t kMegabyte = uint64_t{1} << 20;
+constexpr uint64_t kBudget = 16 * kMegabyte;
+constexpr uint64_t kPageCache = 32 * kMegabyte;  // what the kernel may keep of the files, beside the process
+
+// Shared libraries and page tables of a sanitizer are not ours.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+class Memory : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
+    if (!group_.works()) GTEST_SKIP() << "memory cgroups cannot be made on this machine";
+  }
+
+  // In the cgroup, with --memory 16M; `words` name the rest.
+  Ended in_sixteen_megabytes(std::vector<std::string> words) {
+    words.insert(words.end(), {"--memory", "16M", "-q"});
+    Process process(linblock_command(words), {.watch_memory = true, .cgroup_tasks = group_.tasks()});
+    return process.wait(300);
+  }
+  void expect_held(const Ended& ended) {
+    EXPECT_EQ(ended.exit_code, 0) << "signal " << ended.signal << ": " << ended.errors;
+    ASSERT_EQ(ended.held.count("VmHWM"), 1U) << "nothing was seen of the process";
+    std::string numbers;
+    for (const auto& [name, bytes] : ended.held)
+      if (name == "VmHWM" || name.starts_with("Rss")) numbers += name + " " + std::to_string(bytes / 1024) + " KB, ";
+    EXPECT_LE(ended.held.at("VmHWM"), kBudget) << numbers << "ru_maxrss " << ended.peak_bytes / 1024 << " KB";
+  }
+  void expect_packed(const std::vector<std::string>& words, uint64_t rows) {
+    std::vector<std::string> all = {"pack", "-o", store_};
+    all.insert(all.end(), words.begin(), words.end());
+    const Ended ended = in_sixteen_megabytes(all);
+    expect_held(ended);
+    if (ended.exit_code != 0) return;
+    EXPECT_EQ(verify(Store::open(store_), 2).rows, rows);
+    std::filesystem::remove_all(store_);
+  }
+  // Written piece by piece: the test itself stays small.
+  template <typename Line>
+  std::string text(const std::string& name, uint64_t lines, Line&& line) {
+    std::ofstream out(folder_ / name, std::ios::binary);
+    for (uint64_t i = 0; i < lines; ++i) out << line(i);
+    return folder_ / name;
+  }
+  std::string documents(const std::string& name, uint64_t rows) {
+    EXPECT_EQ(linblock({"generate", "documents", "-o", folder_ / name, "--rows", std::to_string(rows), "-q"}).exit_code,
+              0);
+    return folder_ / name;
+  }
+
+  const Folder folder_;
+  const std::string store_ = folder_ / "store";
+  const MemoryGroup group_{kBudget + kPageCache};
+};
+
+TEST_F(Memory, HoldsForTextOfTwentyTimesTheBudget) {
+  const std::string path = documents("large.svm", 240000);
+  ASSERT_GE(std::filesystem::file_size(path), 20 * kBudget);
+  expect_packed({path}, 240000);
+}
+
+// Options that must not change what is held.
+class MemoryWith : public Memory, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(MemoryWith, IsHeld) {
+  const std::string words = GetParam();
+  const size_t blank = words.find(' ');
+  expect_packed({documents("data.svm", 30000), words.substr(0, blank), words.substr(blank + 1)}, 30000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Store, MemoryWith,
+                         ::testing::Values("--threads 1", "--threads 2", "--threads 4", "--threads 16", "--codec none",
+                                           "--codec lz4", "--codec zstd", "--codec zlib", "--chunk-bytes 4K",
+                                           "--chunk-bytes 64K", "--chunk-bytes 1M"),
+                         [](const auto& words) {
+                           std::string name;
+                           for (const char c : std::string(words.param))
+                             if (std::isalnum(c) != 0) name += c;
+                           return name;
+                         });
+
+TEST_F(Memory, HoldsForCompressedText) {
+  const std::string path = documents("data.svm", 20000);
+  for (const std::string tool : {"gzip -1", "bzip2 -1", "xz -0", "zstd -q -1"}) {
+    if (std::system((tool + " -c " + path + " > " + path + ".packed").c_str()) != 0) continue;
+    SCOPED_TRACE(tool);
+    expect_packed({path + ".packed"}, 20000);
+  }
+}
+
+// A compressor may ask its reader for a window of any size: held all the same, or refused as too large.
+TEST_F(Memory, HoldsOrRefusesTextCompressedWithALargeWindow) {
+  const std::string path = documents("data.svm", 20000);
+  for (const std::string tool : {"xz -T1 --lzma2=preset=0,dict=64MiB", "zstd -q -1 --long=26"}) {
+    if (std::system((tool + " -c " + path + " > " + path + ".packed").c_str()) != 0) continue;
+    SCOPED_TRACE(tool);
+    const Ended ended = in_sixteen_megabytes({"pack", "-o", store_, path + ".packed"});
+    EXPECT_TRUE(ended.exit_code == 0 || ended.exit_code == 6) << "signal " << ended.signal << ": " << ended.errors;
+    EXPECT_LE(ended.held.at("VmHWM"), kBudget);
+    std::filesystem::remove_all(store_);
+  }
+}
+
+TEST_F(Memory, HoldsForTheLargestIndex) {
+  const std::string path = text("wide.svm", 200000, [](uint64_t i) {
+    return "1 " + std::to_string(i % 100 + 1) + ":1 " + std::to_string(4294967294U - i % 1000) + ":0.5\n";
+  });
+  expect_packed({path}, 200000);
+}
+
+TEST_F(Memory, HoldsWhereFrequentFeaturesAreFarApart) {
+  const std::string path = text("sparse.svm", 300000, [](uint64_t i) {
+    std::string line = "1";
+    for (uint64_t k = 0; k < 8; ++k)
+      line += " " + std::to_string(k * 500000000 + mix64(k, i % 20000) % 400000000) + ":1";
+    return line + "\n";
+  });
+  expect_packed({path}, 300000);
+}
+
+TEST_F(Memory, HoldsForVeryManyTinyRows) {
+  expect_packed({text("tiny.svm", 8000000, [](uint64_t i) { return i % 3 == 0 ? "1\n" : "-1 7:1\n"; })}, 8000000);
+}
+
+TEST_F(Memory, HoldsForRowsOfManyFeatures) {
+  std::string line = "1";
+  for (int i = 1; line.size() < 250000; ++i) line += " " + std::to_string(i * 2) + ":0." + std::to_string(i % 1000 + 1);
+  expect_packed({text("long.svm", 300, [&](uint64_t) { return line + "\n"; })}, 300);
+}
+
+TEST_F(Memory, HoldsForManyLabels) {
+  expect_packed({text("labels.svm", 500000, [](uint64_t i) { return std::to_string(i % 60000) + " 1:1 2:1\n"; })},
+                500000);
+}
+
+TEST_F(Memory, HoldsWithWeightsRejectsAndNormalization) {
+  const std::string path = text("rows.svm", 400000, [](uint64_t i) {
+    return i % 100 == 0 ? std::string("not a row\n") : "1 1:2 " + std::to_string(i % 5000 + 2) + ":1\n";
+  });
+  const std::string weights = text("weights", 400000, [](uint64_t i) { return std::to_string(i % 7) + ".5\n"; });
+  expect_packed({path, "--weights", weights, "--max-bad-rows", "4000", "--rejects", folder_ / "rejects", "--normalize"},
+                396000);
+}
+
+TEST_F(Memory, HoldsForAnAppend) {
+  const std::string path = documents("data.svm", 30000);
+  expect_held(in_sixteen_megabytes({"pack", "-o", store_, path}));
+  expect_held(in_sixteen_megabytes({"append", store_, path}));
+  EXPECT_EQ(verify(Store::open(store_), 2).rows, 60000U);
+}
+
+// What cannot be done in so little memory is refused, with the exit code for it.
+TEST_F(Memory, TooSmallForALineEndsWithSix) {
+  const std::string path = text("line.svm", 1, [](uint64_t) {
+    std::string line = "1";
+    for (int i = 1; line.size() < 40 * kMegabyte; ++i) line += " " + std::to_string(i) + ":1";
+    return line + "\n";
+  });
+  const Ended ended = in_sixteen_megabytes({"pack", "-o", store_, path});
+  EXPECT_EQ(ended.exit_code, 6) << "signal " << ended.signal << ": " << ended.errors;
+  EXPECT_TRUE(contains(ended.errors, "line.svm:1:1:")) << ended.errors;
+  EXPECT_LE(ended.held.at("VmHWM"), kBudget);
+  EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"line.svm"});
+}
+
+TEST_F(Memory, TooSmallForAStoresBucketsEndsWithSix) {
+  const std::string path = documents("data.svm", 30000);
+  ASSERT_EQ(linblock({"pack", "-o", store_, path, "--memory", "1G", "-q"}).exit_code, 0);
+  const Ended ended = in_sixteen_megabytes({"append", store_, path});
+  EXPECT_EQ(ended.exit_code, 6) << "signal " << ended.signal << ": " << ended.errors;
+}
+
+}  // namespace
+}  // namespace linblock::test
