@@ -53,7 +53,8 @@ float many_values(Random& random) { return static_cast<float>(random.unit()); }
 
 void add_to(ChunkBuilder& builder, const OwnedRow& row) {
   EncodedRows encoded;
-  RowEncoder(FeatureMap(), kWidthSet).add(row.label, row.weight, row.index, row.value, encoded);
+  const FeatureMap identity;
+  RowEncoder(identity, kWidthSet).add(row.label, row.weight, row.index, row.value, encoded);
   builder.add(row.id, encoded[0]);
 }
 
