@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "store/store_writer.h"
+#include "support/file_hooks.h"
 #include "support/memory_folder.h"
 #include "support/packing.h"
 
@@ -186,6 +187,25 @@ TEST_F(Pack, IsRefusedWhileAnotherPacksTheSameStore) {
                  [&] { pack_rows(sample_rows(10), store_, small_options()); });
   }
   pack_rows(sample_rows(10), store_, small_options());
+}
+
+// Both find no folder; one makes it, the other is the first to lock it.
+TEST_F(Pack, ThatComesTooLateForTheLockLeavesTheFolderToItsOwner) {
+  std::unique_ptr<StoreWriter> owner;
+  bool begun = false;
+  {
+    const ScopedHook hook([&](const FileCall& call) {
+      if (call.kind == FileCall::Kind::lock && !std::exchange(begun, true))
+        owner = std::make_unique<StoreWriter>(store_);
+      return FileVerdict{};
+    });
+    expect_error(ErrorKind::io, {"in use"}, [&] { StoreWriter late(store_); });
+  }
+  const auto rows = sample_rows(10);
+  owner->begin({});
+  for (const OwnedRow& row : rows) owner->add(row.view());
+  owner->commit();
+  EXPECT_EQ(verified_rows(store_), rows);
 }
 
 TEST_F(Pack, IgnoresASlashBehindTheName) {
