@@ -1,0 +1,115 @@
+load helpers
+
+make_data() {
+  linblock generate documents -o train.svm --rows 2000 --features 500 --nonzeros 20 -q
+  linblock generate documents -o test.svm --rows 500 --features 500 --nonzeros 20 -q --seed 1
+}
+
+@test "from text to a certified model, and its predictions" {
+  make_data
+  run linblock train train.svm -o model --loss hinge --test test.svm
+  expect 0 "plan:" "certified within" "test accuracy" "next: linblock predict model"
+  [ -d train.svm.linblock ]
+  [ ! -e model.checkpoint ]
+  linblock predict model test.svm -o predicted
+  [ "$(wc -l <predicted)" -eq 500 ]
+  run linblock evaluate model test.svm --json
+  expect 0 '"accuracy":' '"auc":'
+}
+
+@test "text that has not changed is not packed again" {
+  make_data
+  linblock train train.svm -o model -q
+  run linblock train train.svm -o model
+  expect 0 "made from this text before"
+  echo "1 1:1" >>train.svm
+  run linblock train train.svm -o model
+  expect 0 "packing anew"
+}
+
+@test "liblinear-predict agrees, where it is installed" {
+  command -v liblinear-predict >/dev/null || skip "liblinear-predict is not installed"
+  make_data
+  linblock train train.svm -o model --loss squared-hinge --bias 1 -q
+  linblock predict model test.svm -o ours
+  liblinear-predict test.svm model theirs >/dev/null
+  cmp ours theirs
+}
+
+@test "the objective agrees with liblinear-train, where it is installed" {
+  command -v liblinear-train >/dev/null || skip "liblinear-train is not installed"
+  make_data
+  for pair in "3 hinge" "1 squared-hinge" "7 logistic"; do
+    set -- $pair
+    theirs=$(liblinear-train -s "$1" -e 1e-7 train.svm m.$1 | grep "Objective value" | tail -1 | awk '{print $4}')
+    ours=$(linblock train train.svm -o m --loss "$2" --tolerance 1e-6 -q --json | grep -o '"primal":[0-9.e+]*' | cut -d: -f2)
+    python3 -c "
+theirs, ours = abs(float('$theirs')), float('$ours')
+assert abs(ours - theirs) <= 3e-6 * theirs, ('$2', ours, theirs)"
+  done
+}
+
+@test "a killed run goes on to the same bits" {
+  linblock generate documents -o train.svm --rows 20000 --features 5000 --nonzeros 40 -q
+  linblock pack train.svm -o s -q --chunk-bytes 16K
+  options="--loss hinge --tolerance 1e-5 --inner 1 --cost 10 -q"
+  linblock train s -o whole $options
+  for delay in 0.05 0.1 0.15 0.2 0.25; do
+    timeout -s KILL $delay "$LINBLOCK" train s -o parts $options --checkpoint-seconds 0 || true
+  done
+  linblock train s -o parts $options
+  cmp whole parts
+}
+
+@test "a checkpoint of other options is refused with what differs" {
+  linblock generate documents -o train.svm --rows 20000 --features 5000 --nonzeros 40 -q
+  linblock pack train.svm -o s -q --chunk-bytes 16K
+  timeout -s INT 0.3 "$LINBLOCK" train s -o m --tolerance 1e-9 --cost 100 -q --checkpoint-seconds 0 || true
+  [ -e m.checkpoint/STATE ]
+  run linblock train s -o m --tolerance 1e-9 --cost 5 -q
+  expect 2 "checkpoint of another run" "cost: 100 then, 5 now" "--fresh"
+  run linblock train s -o m --cost 5 -q --fresh
+  expect 0
+}
+
+@test "what cannot be trained is explained" {
+  printf '1 1:1\n1 2:1\n' >one.svm
+  run linblock train one.svm -o m
+  expect 3 "two classes"
+  printf '1 1:1\n2 2:1\n3 3:1\n' >three.svm
+  run linblock train three.svm -o m
+  expect 2 "3 classes" "--positive"
+  run linblock train three.svm -o m --positive 2
+  expect 0
+  run linblock train three.svm -o m --positive 9
+  expect 3 "no row has this label"
+  run linblock train three.svm -o m --loss huber
+  expect 2 "'huber' is not a loss"
+  run linblock train three.svm -o m --cost -1
+  expect 2 "--cost"
+}
+
+@test "a damaged model is refused with exit code 4" {
+  make_data
+  linblock train train.svm -o model -q
+  head -c 300 model >cut
+  run linblock predict cut test.svm
+  expect 4 "'cut' is not a usable model"
+  sed 's/nr_feature .*/nr_feature 99999999999/' model >absurd
+  run linblock predict absurd test.svm
+  expect 4 "claims"
+  sed 's/^[0-9.e-]* $/nonsense /' model >words
+  run linblock predict words test.svm
+  expect 4 "not a number"
+}
+
+@test "rows without labels are predicted, and not evaluated" {
+  make_data
+  linblock train train.svm -o model -q
+  cut -d' ' -f2- test.svm >bare.svm
+  linblock predict model bare.svm -o a
+  linblock predict model test.svm -o b
+  cmp a b
+  run linblock evaluate model bare.svm
+  expect 3 "has no label"
+}
