@@ -89,7 +89,7 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
   const bool piped = std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end();
   if (piped && options.store.empty())
     fail(ErrorKind::usage, "standard input is packed before training: say where with --store DIR");
-  const std::string store = options.store.empty() ? options.inputs.front() + ".linblock" : options.store;
+  std::string store = options.store.empty() ? options.inputs.front() + ".linblock" : options.store;
   const std::string source = store + "/" + kSourceName;
   const std::string wanted = piped ? "" : fingerprint(options);
   if (is_store(store)) {

@@ -46,7 +46,7 @@ uint64_t window_bytes(std::span<const unsigned char> head) {
     constexpr std::array<unsigned, 4> kIdBytes = {0, 1, 2, 4};
     const unsigned at = 5 + kIdBytes[descriptor & 3U];
     switch (descriptor >> 6) {
-      case 0: return kUsual;
+      case 0:
       case 1: return kUsual;
       case 2: return load<uint32_t>(&head[at]);
       default: return at + 8 <= head.size() ? load<uint64_t>(&head[at]) : kUsual;
