@@ -237,8 +237,9 @@ FileLock FileLock::acquire(const std::string& path, std::string_view purpose) {
   }
   FileLock lock(descriptor);
   const std::string holder = fmt::format("process {} ({})", ::getpid(), purpose);
-  if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, holder.data(), holder.size(), 0) < 0)
-    fail_io("write the lock", path);
+  // Who holds it is for people; a full disk that cannot take the name does not make the lock worse.
+  [[maybe_unused]] const bool named =
+      ::ftruncate(descriptor, 0) == 0 && ::pwrite(descriptor, holder.data(), holder.size(), 0) >= 0;
   return lock;
 }
 
@@ -273,6 +274,8 @@ void make_directory(const std::string& path) {
 void remove_file(const std::string& path) {
   if (!permitted(Call::remove, path) || (::unlink(path.c_str()) != 0 && errno != ENOENT)) fail_io("remove", path);
 }
+
+void remove_empty_directory(const std::string& path) noexcept { ::rmdir(path.c_str()); }
 
 void remove_flat_directory(const std::string& path) {
   for (const std::string& name : list_directory(path)) remove_file(fmt::format("{}/{}", path, name));

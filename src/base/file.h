@@ -76,6 +76,8 @@ enum class PathKind { absent, file, directory, other };
 PathKind path_kind(const std::string& path);
 void make_directory(const std::string& path);
 void remove_file(const std::string& path);
+// Only if it is empty; otherwise nothing happens.
+void remove_empty_directory(const std::string& path) noexcept;
 // A directory of plain files (a store or a checkpoint), and nothing else below it.
 void remove_flat_directory(const std::string& path);
 std::vector<std::string> list_directory(const std::string& path);

@@ -34,7 +34,11 @@ StoreWriter::StoreWriter(const std::string& path) : path_(path), folder_(path + 
     for (const std::string& name : list_directory(folder_))
       if (name != format::kLockName) remove_file(folder_ + "/" + name);
   } catch (...) {
-    if (created) discard();
+    // Without the lock, another writer may have come first: what it has there is not ours to remove.
+    if (lock_)
+      discard();
+    else if (created)
+      remove_empty_directory(folder_);
     throw;
   }
 }

@@ -6,6 +6,7 @@
 
 #include "store/store_writer.h"
 #include "support/arbitrary_rows.h"
+#include "support/memory_folder.h"
 #include "support/packing.h"
 
 namespace linblock::test {
@@ -41,7 +42,7 @@ RC_GTEST_PROP(RoundTrip, TextComesBackAsTheSameRows, ()) {
   const auto rows = *arbitrary_rows(*rc::gen::element<uint32_t>(0, 1), weighted);
   PackOptions options = *any_options();
   options.normalize = *rc::gen::arbitrary<bool>();
-  const Folder folder;
+  const MemoryFolder folder;
   if (weighted) options.weights = folder / "weights";
   const PackReport report = pack_rows(rows, folder / "store", options);
   RC_ASSERT(report.rows == rows.size());
@@ -62,7 +63,7 @@ RC_GTEST_PROP(RoundTrip, RowsOfAWriterComeBack, ()) {
                        .buckets = *rc::gen::inRange<uint32_t>(1, 20),
                        .chunk_bytes = *rc::gen::inRange<uint64_t>(4096, 20000),
                        .codec = *rc::gen::element(Codec::none, Codec::lz4, Codec::zstd, Codec::zlib)};
-  const Folder folder;
+  const MemoryFolder folder;
   {
     StoreWriter writer(folder / "store");
     writer.begin(options);
@@ -78,7 +79,7 @@ RC_GTEST_PROP(RoundTrip, RowsOfAWriterComeBack, ()) {
 RC_GTEST_PROP(RoundTrip, UnpackWritesTheInputAndPacksToTheSameSegment, ()) {
   const auto rows = *arbitrary_rows();
   const PackOptions options = *any_options();
-  const Folder folder;
+  const MemoryFolder folder;
   pack_rows(rows, folder / "store", options);
   const std::string text = unpacked(Store::open(folder / "store"));
   RC_ASSERT(text == text_of(rows));
