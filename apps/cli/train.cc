@@ -97,10 +97,12 @@ void print_json(const TrainOptions& options, const TrainReport& report, double t
                                  {"features", report.info.features()},
                                  {"nonzeros", report.info.nonzeros},
                                  {"passes", summary.passes},
-                                 {"bytes_read", summary.bytes_read},
+                                 {"bytes_read", summary.costs.bytes},
                                  {"seconds",
                                   {{"pack", report.pack_seconds},
-                                   {"read", summary.read_wait_seconds},
+                                   {"read", summary.costs.read_seconds},
+                                   {"decode", summary.costs.decode_seconds},
+                                   {"wait", summary.costs.wait_seconds},
                                    {"solve", summary.solve_seconds},
                                    {"certify", summary.certify_seconds},
                                    {"total", total_seconds}}},
@@ -156,7 +158,7 @@ void run_train(TrainRequest& request, Session& session) {
   const Summary& summary = report.summary;
   terminal.say(fmt::format("{}{}; {} {}, {} read, {} of {} used, {:.2f} s", certified_words(summary),
                            termination_words(summary.termination), summary.passes,
-                           summary.passes == 1 ? "pass" : "passes", human_bytes(summary.bytes_read),
+                           summary.passes == 1 ? "pass" : "passes", human_bytes(summary.costs.bytes),
                            human_bytes(peak_resident_bytes()), human_bytes(request.memory_bytes), seconds));
   if (test) terminal.say(fmt::format("test accuracy {:.2f}% ({} rows)", 100 * test->accuracy(), grouped(test->rows)));
   if (session.json) print_json(options, report, seconds, test);
@@ -250,6 +252,19 @@ void add_train(CLI::App& app, Session& session) {
           },
           "With --schedule fixed: permuted or sequential (default: permuted)")
       ->type_name("NAME");
+  command
+      ->add_option_function<std::string>(
+          "--cache-fraction",
+          [request](const std::string& text) {
+            if (text == "auto") return request->dual.cache_fraction.reset();
+            double share = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+            if (error != std::errc() || end != text.data() + text.size() || !(share >= 0 && share < 1))
+              fail(ErrorKind::usage, "--cache-fraction '{}' is not auto or a number from 0 to below 1", text);
+            request->dual.cache_fraction = share;
+          },
+          "Of the memory for rows, for rows near the margin: F or auto (default: auto)")
+      ->type_name("F");
   command->add_option("--store", options.store, "Where text is packed (default: INPUT.linblock)")->type_name("DIR");
   command->add_flag("--normalize", options.pack.normalize, "For text: scale every row to unit length");
   command

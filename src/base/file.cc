@@ -93,9 +93,13 @@ File File::open_read(const std::string& path) {
   return {descriptor, path};
 }
 
-File File::create(const std::string& path) {
+File File::create(const std::string& path) { return open_to_write(path, O_TRUNC); }
+
+File File::open_update(const std::string& path) { return open_to_write(path, 0); }
+
+File File::open_to_write(const std::string& path, int flags) {
   const int descriptor =
-      permitted(Call::create, path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+      permitted(Call::create, path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | flags, 0666) : -1;
   if (descriptor < 0) {
     if (errno == ENOENT)
       fail(ErrorKind::io, "cannot create '{}': the folder '{}' does not exist", path, parent_directory(path));

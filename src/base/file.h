@@ -20,6 +20,8 @@ class File {
   static File open_read(const std::string& path);
   // Truncates what is there.
   static File create(const std::string& path);
+  // Keeps what is there; an absent file is made.
+  static File open_update(const std::string& path);
   static File standard_input();
   static File standard_output();
 
@@ -51,6 +53,7 @@ class File {
 
  private:
   File(int descriptor, std::string path);
+  static File open_to_write(const std::string& path, int flags);
   void wait_until_readable() const;
 
   int descriptor_ = -1;

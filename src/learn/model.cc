@@ -100,6 +100,24 @@ void read_header(ModelReader& reader, Model& model) {
   if (model.solver_type.empty() || model.labels.empty() || !have_features) reader.refuse("its header is not complete");
 }
 
+// The map permutes the first `count` numbers: each of its cycles is followed once.
+void sort_by_index(const FeatureMap& features, uint64_t count, std::vector<float>& weights) {
+  std::vector<bool> placed(count, false);
+  for (uint32_t start = 0; start < count; ++start) {
+    if (placed[start]) continue;
+    const float first = weights[start];
+    uint32_t index = start;
+    while (true) {
+      placed[index] = true;
+      const uint32_t number = features.number(index);
+      if (number == start) break;
+      weights[index] = weights[number];
+      index = number;
+    }
+    weights[index] = first;
+  }
+}
+
 void read_metadata(const std::string& path, Model& model) {
   const std::string beside = path + ".json";
   if (path_kind(beside) != PathKind::file) return;
@@ -149,8 +167,8 @@ void Model::probabilities(std::span<const double> decisions, std::span<double> o
   for (double& share : out) share /= sum;
 }
 
-Model make_model(const Store& store, const std::vector<std::vector<float>>& weights, std::vector<int32_t> labels,
-                 double bias, std::string solver_type) {
+Model make_model(const Store& store, std::vector<std::vector<float>> weights, std::vector<int32_t> labels, double bias,
+                 std::string solver_type) {
   Model model;
   model.solver_type = std::move(solver_type);
   model.labels = std::move(labels);
@@ -158,11 +176,18 @@ Model make_model(const Store& store, const std::vector<std::vector<float>>& weig
   model.index_base = store.info().index_base;
   model.normalized = store.info().normalized;
   model.features = store.info().features();
+  const FeatureMap& features = store.features();
   const size_t width = weights.size();
+  if (width == 1) {
+    model.weights = std::move(weights[0]);
+    sort_by_index(features, store.info().feature_numbers(), model.weights);
+    // Feature 0, where indices begin with 1, is none.
+    model.weights.erase(model.weights.begin(), model.weights.begin() + model.index_base);
+    return model;
+  }
   model.weights.resize((model.features + (bias >= 0 ? 1 : 0)) * width);
   for (uint64_t row = 0; row < model.features; ++row) {
-    const uint32_t number =
-        store.features().number(static_cast<uint32_t>(row + static_cast<uint64_t>(model.index_base)));
+    const uint32_t number = features.number(static_cast<uint32_t>(row + static_cast<uint64_t>(model.index_base)));
     for (size_t c = 0; c < width; ++c) model.weights[row * width + c] = weights[c][number];
   }
   if (bias >= 0)

@@ -34,9 +34,10 @@ struct Model {
   void probabilities(std::span<const double> decisions, std::span<double> out) const;
 };
 
-// Weights by the store's feature numbers become rows by original index.
-Model make_model(const Store& store, const std::vector<std::vector<float>>& weights, std::vector<int32_t> labels,
-                 double bias, std::string solver_type);
+// Weights by the store's feature numbers become rows by original index; a single column in place, since a second copy
+// of it may not fit the memory.
+Model make_model(const Store& store, std::vector<std::vector<float>> weights, std::vector<int32_t> labels, double bias,
+                 std::string solver_type);
 
 // Each replaced atomically.
 void save_model(const std::string& path, const Model& model, const std::string& metadata_json, size_t threads);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "solve/run.h"
 
 namespace linblock {
 
@@ -127,6 +128,7 @@ std::string identity_of(const TrainOptions& options, const Context& context, con
     line("schedule", dual->schedule == Schedule::fixed ? "fixed" : "recomposed");
     line("blocks", dual->blocks);
     line("block order", dual->sequence == BlockSequence::permuted ? "permuted" : "sequential");
+    line("cache fraction", dual->cache_fraction ? fmt::to_string(*dual->cache_fraction) : "auto");
     line("inner", dual->converge ? "converge" : dual->inner == 0 ? "auto" : fmt::to_string(dual->inner));
   }
   if (const auto* pegasos = std::get_if<Pegasos>(&options.solve.method)) line("step", pegasos->step);
@@ -208,7 +210,7 @@ TrainReport train(const TrainOptions& options, const Context& context, const Tra
     solution.duals = {};
     weights.push_back(std::move(solution.weights));
   }
-  report.model = make_model(store, weights, labels, options.bias, solver_type(options.loss));
+  report.model = make_model(store, std::move(weights), labels, options.bias, solver_type(options.loss));
   report.model.against_rest = options.positive.has_value() && store.info().labels.size() > 2;
   return report;
 }

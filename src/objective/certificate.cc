@@ -1,5 +1,6 @@
 #include "objective/certificate.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/dot.h"
@@ -19,35 +20,71 @@ double margin_of(const Row& row, double sign, double bias, std::span<const float
   return sign * sum;
 }
 
-Certifier::Certifier(const Problem& problem, const Task& task)
-    : problem_(problem), costs_(problem, task), v_(problem.weights(), 0.0) {}
+Certifier::Certifier(const Problem& problem, const Task& task, size_t features_at_once)
+    : problem_(problem),
+      costs_(problem, task),
+      features_at_once_(std::clamp<size_t>(features_at_once, 1, problem.weights())),
+      passes_((problem.weights() + features_at_once_ - 1) / features_at_once_) {}
 
-void Certifier::add(const Chunk& chunk, std::span<const double> duals, std::span<const float> weights) {
+void Certifier::begin_pass(size_t pass) {
+  begin_ = pass * features_at_once_;
+  v_.assign(std::min(features_at_once_, problem_.weights() - begin_), 0.0);
+}
+
+double Certifier::margin(const Row& row, std::span<const float> weights) const {
+  const double sum = exact_dot(row.index, row.value, weights.data());
+  return costs_.sign(row) * (problem_.has_bias() ? sum + problem_.bias * double{weights.back()} : sum);
+}
+
+void Certifier::add_losses(const Chunk& chunk, std::span<const double> duals, std::span<const float> weights,
+                           std::span<const float> others) {
   std::visit(
       [&](const auto& loss) {
         for (size_t i = 0; i < chunk.rows(); ++i) {
-          const Row row = chunk.row(i, buffer_);
-          const double sign = costs_.sign(row);
+          const Row row = chunk.row(i, losses_buffer_);
           const double cost = costs_.cost(row);
           if (cost == 0) continue;
-          double margin = exact_dot(row.index, row.value, weights.data());
-          if (problem_.has_bias()) margin += problem_.bias * double{weights.back()};
-          losses_ += cost * loss.value(sign * margin);
-          if (duals[i] == 0) continue;
-          dual_values_ += loss.dual_value(duals[i], cost);
-          add_scaled(row.index, row.value, sign * duals[i], v_.data());
-          if (problem_.has_bias()) v_.back() += sign * duals[i] * problem_.bias;
+          losses_ += cost * loss.value(margin(row, weights));
+          if (!others.empty()) losses_of_others_ += cost * loss.value(margin(row, others));
+          if (!duals.empty() && duals[i] != 0) dual_values_ += loss.dual_value(duals[i], cost);
         }
       },
       problem_.loss);
 }
 
-Certificate Certifier::finish(std::span<const float> weights) const {
+void Certifier::add_duals(const Chunk& chunk, std::span<const double> duals) {
+  const size_t end = begin_ + v_.size();
+  for (size_t i = 0; i < chunk.rows(); ++i) {
+    if (duals[i] == 0) continue;
+    const Row row = chunk.row(i, duals_buffer_);
+    if (costs_.cost(row) == 0) continue;
+    const double scale = costs_.sign(row) * duals[i];
+    // The part of the row that lies in the range; the whole row where there is but one.
+    std::span<const uint32_t> index = row.index;
+    std::span<const float> value = row.value;
+    if (passes_ > 1) {
+      const auto first = std::lower_bound(index.begin(), index.end(), begin_);
+      const auto last = std::lower_bound(first, index.end(), end);
+      value = value.subspan(static_cast<size_t>(first - index.begin()), static_cast<size_t>(last - first));
+      index = {first, last};
+    }
+    for (size_t k = 0; k < index.size(); ++k) v_[index[k] - begin_] += scale * double{value[k]};
+    if (problem_.has_bias() && end == problem_.weights()) v_.back() += scale * problem_.bias;
+  }
+}
+
+void Certifier::end_pass(std::span<const float> weights) {
+  for (size_t i = 0; i < v_.size(); ++i) {
+    const double away = v_[i] - double{weights[begin_ + i]};
+    v2_ += v_[i] * v_[i];
+    drift_ += away * away;
+  }
+}
+
+Certificate Certifier::finish(std::span<const float> weights, double losses) const {
   double w2 = 0;
-  double v2 = 0;
   for (const float weight : weights) w2 += double{weight} * double{weight};
-  for (const double weight : v_) v2 += weight * weight;
-  Certificate certificate{.primal = 0.5 * w2 + losses_, .dual = dual_values_ - 0.5 * v2};
+  Certificate certificate{.primal = 0.5 * w2 + losses, .dual = dual_values_ - 0.5 * v2_};
   // Equal but for the rounding of sums in double: a bound cannot be above what it bounds.
   if (certificate.dual > certificate.primal && certificate.dual - certificate.primal < 1e-12 * certificate.dual)
     certificate.dual = certificate.primal;

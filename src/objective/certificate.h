@@ -1,6 +1,7 @@
 // How far from the best possible objective some weights provably are.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -16,25 +17,52 @@ struct Certificate {
   double gap() const;
 };
 
-// A pass over all rows at fixed weights. The primal is that of these very weights; the dual uses v = sum of alpha y x,
-// summed anew in double, so that weights that have drifted from v can never make the gap look smaller than it is.
+// One or more passes over all rows at fixed weights. The primal is that of these very weights; the dual uses
+// v = sum of alpha y x, summed anew in double, so that weights that have drifted from v can never make the gap look
+// smaller than it is. Where v does not fit the memory it is made in ranges of features, one a pass.
 class Certifier {
  public:
-  Certifier(const Problem& problem, const Task& task);
+  Certifier(const Problem& problem, const Task& task, size_t features_at_once = std::numeric_limits<size_t>::max());
 
-  // Chunks may come in any order; the sums depend on it in their last digits, so solvers keep to one.
-  void add(const Chunk& chunk, std::span<const double> duals, std::span<const float> weights);
-  Certificate finish(std::span<const float> weights) const;
-  // v, from which a drifted w can be mended.
-  std::span<const double> dual_weights() const { return v_; }
+  size_t passes() const { return passes_; }
+  void begin_pass(size_t pass);
+  // The two halves of the work on a chunk; they share nothing, so two threads may do one each. Chunks may come in any
+  // order; the sums depend on it in their last digits, so solvers keep to one. Losses are
+  // asked for in the first pass. No duals at all are zeros.
+  // Other weights, such as a mean, may be looked at beside them.
+  void add_losses(const Chunk& chunk, std::span<const double> duals, std::span<const float> weights,
+                  std::span<const float> others = {});
+  void add_duals(const Chunk& chunk, std::span<const double> duals);
+  void end_pass(std::span<const float> weights);
+
+  Certificate finish(std::span<const float> weights) const { return finish(weights, losses_); }
+  Certificate finish_others(std::span<const float> others) const { return finish(others, losses_of_others_); }
+  // |v - w|^2: how far the weights have drifted.
+  double drift() const { return drift_; }
+  // The features of this pass of v, from `begin` on.
+  struct Range {
+    size_t begin = 0;
+    std::span<const double> v = {};
+  };
+  Range range() const { return {begin_, v_}; }
 
  private:
+  Certificate finish(std::span<const float> weights, double losses) const;
+  double margin(const Row& row, std::span<const float> weights) const;
+
   const Problem& problem_;
   RowCost costs_;
+  size_t features_at_once_;
+  size_t passes_;
+  size_t begin_ = 0;
   std::vector<double> v_;
   double losses_ = 0;
+  double losses_of_others_ = 0;
   double dual_values_ = 0;
-  RowBuffer buffer_;
+  double v2_ = 0;
+  double drift_ = 0;
+  RowBuffer losses_buffer_;
+  RowBuffer duals_buffer_;
 };
 
 // y w.x, with the bias; in double where a float would overflow.

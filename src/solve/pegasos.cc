@@ -12,13 +12,13 @@
 // w is kept as scale * u with |u|^2 beside it, so that a step costs the nonzeros of its rows and not all features.
 // There is no dual, and so no certificate: the primal is exact, how far it is from the best is not known.
 #include <algorithm>
-#include <chrono>
+#include <array>
 #include <cmath>
 
 #include "base/dot.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "solve/solver.h"
+#include "solve/run.h"
 
 namespace linblock {
 
@@ -57,6 +57,22 @@ class PegasosSteps {
       norm2_ += double{weight} * double{weight};
     }
     scale_ = 1;
+  }
+
+  void save(SnapshotWriter& to) const {
+    to.put("weights", std::span<const float>(u_));
+    to.put("steps", std::span<const double>(
+                        std::array{scale_, norm2_, static_cast<double>(steps_), static_cast<double>(pass_), losses_}));
+  }
+  void restore(const SnapshotReader& from) {
+    from.take("weights", std::span<float>(u_));
+    std::array<double, 5> numbers{};
+    from.take("steps", std::span<double>(numbers));
+    scale_ = numbers[0];
+    norm2_ = numbers[1];
+    steps_ = static_cast<uint64_t>(numbers[2]);
+    pass_ = static_cast<int>(numbers[3]);
+    losses_ = numbers[4];
   }
 
   double losses() const { return losses_; }
@@ -136,50 +152,31 @@ Summary solve_pegasos(const Problem& problem, const SolveOptions& options, const
                       std::vector<Solution>& solutions, const Context& context) {
   if (std::holds_alternative<Logistic>(problem.loss))
     fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
-  const auto begin = std::chrono::steady_clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
-  Summary summary;
-  summary.certified = false;
-  summary.plan = make_plan(problem, method, context);
-  context.on_plan(summary.plan);
-  BlockSource blocks(*problem.store, summary.plan.rows, summary.plan.window_bytes, context.threads);
+  Run run(problem, options, method, context);
+  run.summary().certified = false;
   const ScheduleOptions schedule{
-      .schedule = Schedule::fixed, .chunks_per_block = summary.plan.chunks_per_block, .seed = options.seed};
-  const Task& task = problem.tasks.front();
+      .schedule = Schedule::fixed, .chunks_per_block = run.plan().chunks_per_block, .seed = options.seed};
   Solution& solution = solutions.front();
+  const Task& task = problem.tasks.front();
   PegasosSteps steps(problem, task, method, options.seed, solution.weights);
-  bool stopped = false;
-  bool late = false;
-  for (int pass = 1; pass <= options.max_passes && !stopped && !late; ++pass) {
-    steps.begin_pass(pass);
-    const auto waited = blocks.wait_seconds();
-    const double started = seconds();
-    blocks.for_each(order_of_pass(*problem.store, schedule, static_cast<uint64_t>(pass)),
-                    [&](const Block& block, size_t number) {
-                      steps.solve_block(block, number);
-                      stopped = context.stop != nullptr && *context.stop;
-                      return !stopped;
-                    });
+  if (const auto checkpoint = run.take_checkpoint()) steps.restore(*checkpoint);
+  for (;; ++run.pass, run.block = 0) {
+    if (run.block == 0) steps.begin_pass(run.pass);
+    run.work_on_pass(
+        order_of_pass(*problem.store, schedule, static_cast<uint64_t>(run.pass)),
+        [&](const Block& block, size_t number) {
+          steps.solve_block(block, number);
+          return true;
+        },
+        [&](SnapshotWriter& to) { steps.save(to); });
     steps.settle();
-    summary.passes = pass;
-    const double wait = blocks.wait_seconds() - waited;
-    summary.solve_seconds += seconds() - started - wait;
-    late = options.max_seconds > 0 && seconds() > options.max_seconds;
-    context.observer({.pass = pass,
-                      .seconds = seconds(),
-                      .primal_estimate = 0.5 * steps.squared_weights() + steps.losses(),
-                      .bytes_read = blocks.bytes_read(),
-                      .wait_seconds = wait,
-                      .weights = &solution.weights});
+    PassReport report = run.pass_report();
+    report.primal_estimate = 0.5 * steps.squared_weights() + steps.losses();
+    report.weights = &solution.weights;
+    run.report(report);
+    // The primal of the weights that are saved; without duals it proves nothing.
+    if (run.last_pass()) return run.finish(run.limit(), run.certify(task, solution));
   }
-  // The primal of the weights that are saved; duals of zero prove nothing.
-  if (solution.duals.empty()) solution.duals = Duals(*problem.store);
-  summary.certificates = {certify(problem, task, solution, BlockOrder::all(*problem.store), blocks)};
-  summary.termination = stopped ? Termination::interrupted : late ? Termination::time_limit : Termination::pass_limit;
-  summary.bytes_read = blocks.bytes_read();
-  summary.read_wait_seconds = blocks.wait_seconds();
-  summary.total_seconds = seconds();
-  return summary;
 }
 
 }  // namespace linblock

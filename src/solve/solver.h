@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/snapshot.h"
 #include "objective/certificate.h"
 #include "objective/duals.h"
@@ -23,8 +24,9 @@ struct DualBlock {
   Schedule schedule = Schedule::recomposed;
   size_t blocks = 0;  // fixed: how many; 0: as many as the memory asks for
   BlockSequence sequence = BlockSequence::permuted;
-  int inner = 0;          // rounds over a block; 0: chosen from measured rates
-  bool converge = false;  // instead: until the block is solved, by LIBLINEAR's rule
+  int inner = 0;                              // rounds over a block; 0: chosen from measured rates
+  bool converge = false;                      // instead: until the block is solved, by LIBLINEAR's rule
+  std::optional<double> cache_fraction = {};  // of the memory for rows, kept for rows near the margin
 };
 
 // Stochastic sub-gradient steps on the primal (pegasos.cc); hinge and squared hinge.
@@ -56,25 +58,51 @@ enum class Termination { converged, pass_limit, time_limit, interrupted };
 // Decided once, before training, from the options, the data and the memory; equal plans give equal bits.
 struct Plan {
   RowsHeld rows = RowsHeld::streamed;
-  uint64_t weights_bytes = 0;  // weights and the certificate's sums
+  bool duals_in_file = false;
+  uint64_t weights_bytes = 0;
   uint64_t duals_bytes = 0;
-  uint64_t window_bytes = 0;  // rows in memory
+  uint64_t window_bytes = 0;          // rows in memory: all of them, or the block in work and those read ahead
+  uint64_t cache_bytes = 0;           // rows kept across blocks
+  uint64_t certify_bytes = 0;         // of v, while a certificate is made; where rows are streamed, out of the window
+  uint64_t certify_window_bytes = 0;  // the rest of the window, meanwhile
   size_t chunks_per_block = 1;
+  bool few_features = false;  // for so many rows that a mean of weights costs nothing and helps
+  size_t inner = 1;           // rounds over a block
+  double idle = 0;            // seconds that go by unused, reading, for each second of work
+  bool settled = true;        // false: the last two are chosen after the first pass, from what it measured
+
+  size_t features_at_once() const { return std::max<uint64_t>(1, certify_bytes / sizeof(double)); }
   std::string describe() const;
   void save(SnapshotWriter& to) const;
   static Plan restore(const SnapshotReader& from);
 };
 
+struct BlockReport {
+  int pass = 0;
+  size_t block = 0;   // from 1
+  size_t blocks = 0;  // of this pass
+  uint64_t rows = 0;
+  double seconds = 0;  // since the beginning
+  ReadCosts costs = {};
+  double solve_seconds = 0;
+};
+
 struct PassReport {
   int pass = 0;
   double seconds = 0;  // since the beginning
+  uint64_t rows = 0;
   double primal_estimate = 0;
   double dual = 0;  // of w as it is; not certified
   std::optional<Certificate> certified = {};
-  uint64_t bytes_read = 0;
-  double wait_seconds = 0;
+  ReadCosts costs = {};  // of this pass, without its certificate
   double solve_seconds = 0;
+  double certify_seconds = 0;
+  ReadCosts certify_costs = {};
+  uint64_t bytes_read = 0;  // since the beginning
   const std::vector<float>* weights = nullptr;
+
+  // What the gap would be if the estimates were right; infinite where nothing is known.
+  double gap_estimate() const;
 };
 
 // Where a run keeps what it needs to be taken up again.
@@ -82,6 +110,8 @@ struct Checkpoint {
   std::string path = {};      // empty: none
   std::string identity = {};  // what the run is; the caller compares it before solving
   double every_seconds = 10;  // at the next end of a block
+
+  bool wanted() const { return !path.empty(); }
 };
 
 // With which resources.
@@ -89,9 +119,12 @@ struct Context {
   uint64_t memory_bytes = uint64_t{1} << 30;
   size_t threads = 1;
   std::function<void(const Plan&)> on_plan = [](const Plan&) {};
+  std::function<void(const BlockReport&)> on_block = [](const BlockReport&) {};
   std::function<void(const PassReport&)> observer = [](const PassReport&) {};
   const std::atomic<bool>* stop = nullptr;
   Checkpoint checkpoint = {};
+
+  bool stopped() const { return stop != nullptr && *stop; }
 };
 
 // One a task: a warm start in, the answer out.
@@ -106,8 +139,7 @@ struct Summary {
   int passes = 0;
   bool certified = true;                       // Pegasos has no dual: its gap is not known
   std::vector<Certificate> certificates = {};  // one a task, of the weights in the solutions
-  uint64_t bytes_read = 0;
-  double read_wait_seconds = 0;
+  ReadCosts costs = {};
   double solve_seconds = 0;
   double certify_seconds = 0;
   double total_seconds = 0;
@@ -125,12 +157,5 @@ Summary solve_average(const Problem& problem, const SolveOptions& options, const
                       std::vector<Solution>& solutions, const Context& context);
 Summary solve_subsample(const Problem& problem, const SolveOptions& options, const Subsample& method,
                         std::vector<Solution>& solutions, const Context& context);
-
-// Throws ErrorKind::memory, with the numbers and remedies, when the weights do not fit.
-Plan make_plan(const Problem& problem, const Method& method, const Context& context);
-
-// Primal, dual and gap of a solution over the rows of `order`, by one pass: all of them, to be a certificate.
-Certificate certify(const Problem& problem, const Task& task, const Solution& solution, const BlockOrder& order,
-                    BlockSource& blocks, std::vector<double>* dual_weights = nullptr);
 
 }  // namespace linblock

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <mutex>
 
+#include "base/clock.h"
 #include "base/threads.h"
 
 namespace linblock {
@@ -21,24 +22,36 @@ BlockSource::BlockSource(const Store& store, RowsHeld held, uint64_t window_byte
 
 // Every chunk once, on all threads; each goes to its own place, so the order of arrival does not matter.
 void BlockSource::load() {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch loading;
   resident_.resize(wanted_.size());
   std::atomic<size_t> next = 0;
+  std::mutex mutex;
   run_on_threads(
       threads_,
       [&](size_t) {
         for (size_t number = next++; number < resident_.size(); number = next++) {
+          ReadCosts cost{.bytes = store_.chunks()[wanted_[number]].extent()};
+          const Stopwatch reading;
           store_.read(wanted_[number], resident_[number]);
+          cost.read_seconds = reading.seconds();
           if (held_ == RowsHeld::decoded) resident_[number].decode();
+          cost.decode_seconds = reading.seconds() - cost.read_seconds;
+          const std::lock_guard lock(mutex);
+          costs_ += cost;
         }
       },
       [&] { next = resident_.size(); });
-  for (const uint32_t chunk : wanted_) bytes_read_ += store_.chunks()[chunk].extent();
-  wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  costs_.wait_seconds += loading.seconds();
 }
 
-void BlockSource::for_each(const BlockOrder& order, const std::function<bool(const Block&, size_t)>& work,
-                           size_t first) {
+ReadCosts BlockSource::costs() const {
+  ReadCosts sum = costs_;
+  if (stream_ != nullptr) sum += stream_->costs();
+  return sum;
+}
+
+void BlockSource::for_each(const BlockOrder& order, const std::function<bool(const Block&, size_t)>& work, size_t first,
+                           uint64_t window_bytes) {
   if (first >= order.ends.size()) return;
   if (held_ != RowsHeld::streamed && resident_.empty()) load();
   const auto chunk_range = [&](size_t number) {
@@ -61,8 +74,19 @@ void BlockSource::for_each(const BlockOrder& order, const std::function<bool(con
   rest.chunks.assign(chunk_range(first).first, order.chunks.end());
   const uint32_t skipped = first == 0 ? 0 : order.ends[first - 1];
   for (size_t number = first; number < order.ends.size(); ++number) rest.ends.push_back(order.ends[number] - skipped);
-  BlockStream stream(store_, std::move(rest),
-                     {.memory_bytes = window_bytes_, .threads = std::max<size_t>(1, threads_ - 1)});
+  BlockStream stream(
+      store_, std::move(rest),
+      {.memory_bytes = window_bytes == 0 ? window_bytes_ : window_bytes, .threads = std::max<size_t>(1, threads_ - 1)});
+  stream_ = &stream;
+  // However it ends: what was read has been read.
+  struct Ending {
+    BlockSource& source;
+    ~Ending() {
+      source.costs_ += source.stream_->costs();
+      source.stream_ = nullptr;
+    }
+  };
+  const Ending ending{*this};
   for (size_t number = first; const RowBlock* rows = stream.next(); ++number) {
     const auto [begin, end] = chunk_range(number);
     block.numbers.assign(begin, end);
@@ -70,8 +94,6 @@ void BlockSource::for_each(const BlockOrder& order, const std::function<bool(con
     for (const Chunk& chunk : rows->chunks()) block.chunks.push_back(&chunk);
     if (!work(block, number)) break;
   }
-  bytes_read_ += stream.bytes_read();
-  wait_seconds_ += stream.wait_seconds();
 }
 
 }  // namespace linblock

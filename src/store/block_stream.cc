@@ -1,12 +1,14 @@
 #include "store/block_stream.h"
 
-#include <chrono>
+#include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace linblock {
@@ -27,10 +29,9 @@ BlockOrder BlockOrder::all(const Store& store, size_t chunks_per_block) {
 class BlockStream::State {
  public:
   State(const Store& store, BlockOrder order, const BlockStreamOptions& options)
-      : store_(store), order_(std::move(order)), options_(options), slots_(order_.chunks.size()) {
+      : store_(store), order_(std::move(order)), options_(options), chunk_bytes_(largest_chunk()) {
     for (size_t block = 0, begin = 0; block < order_.ends.size(); begin = order_.ends[block++]) {
-      uint64_t needed = 0;
-      for (size_t slot = begin; slot < order_.ends[block]; ++slot) needed += cost(slot);
+      const uint64_t needed = (order_.ends[block] - begin) * chunk_bytes_;
       if (needed > options_.memory_bytes)
         fail(ErrorKind::memory,
              "a block of {} chunks needs {} of memory, and {} are allowed: use smaller blocks or more "
@@ -55,27 +56,21 @@ class BlockStream::State {
     changed_.notify_all();
     if (block_ == order_.ends.size()) return nullptr;
     const size_t end = order_.ends[block_++];
-    const auto begin_waiting = std::chrono::steady_clock::now();
+    const Stopwatch waiting;
     for (; given_ < end; ++given_) {
-      Slot& slot = slots_[given_];
-      changed_.wait(lock, [&] { return slot.chunk || slot.failure; });
-      if (slot.failure) std::rethrow_exception(slot.failure);
-      in_use_ += cost(given_);
-      current_.add(std::move(*slot.chunk));
-      slot.chunk.reset();
+      changed_.wait(lock, [&] { return !slots_.empty() && (slots_.front().chunk || slots_.front().failure); });
+      if (slots_.front().failure) std::rethrow_exception(slots_.front().failure);
+      in_use_ += chunk_bytes_;
+      current_.add(std::move(*slots_.front().chunk));
+      slots_.pop_front();
     }
-    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_waiting).count();
+    costs_.wait_seconds += waiting.seconds();
     return &current_;
   }
 
-  uint64_t bytes_read() const {
+  ReadCosts costs() const {
     const std::lock_guard lock(mutex_);
-    return bytes_read_;
-  }
-
-  double wait_seconds() const {
-    const std::lock_guard lock(mutex_);
-    return waited_;
+    return costs_;
   }
 
  private:
@@ -84,33 +79,34 @@ class BlockStream::State {
     std::exception_ptr failure;
   };
 
-  uint64_t cost(size_t slot) const {
-    const ChunkInfo& chunk = store_.chunks()[order_.chunks[slot]];
-    return Chunk::memory_limit(std::max<uint64_t>(chunk.raw_bytes, chunk.extent()), chunk.rows, chunk.nonzeros,
-                               options_.decode);
+  uint64_t largest_chunk() const {
+    uint64_t largest = 0;
+    for (const uint32_t number : order_.chunks) {
+      const ChunkInfo& chunk = store_.chunks()[number];
+      largest = std::max(largest, Chunk::memory_limit(std::max<uint64_t>(chunk.raw_bytes, chunk.extent()), chunk.rows,
+                                                      chunk.nonzeros, options_.decode));
+    }
+    return largest;
   }
 
   void give_back() {
+    held_ -= in_use_;
+    in_use_ = 0;
+    // Their memory is used again: new memory costs a page fault every 4 KB.
     for (Chunk& chunk : current_.release()) {
-      if (idle_.size() > options_.threads) break;
+      if (held_ + idle_bytes_ + chunk.memory_bytes() > options_.memory_bytes) break;
       idle_bytes_ += chunk.memory_bytes();
       idle_.push_back(std::move(chunk));
     }
-    held_ -= in_use_;
-    in_use_ = 0;
   }
 
-  // Memory to use again, if it is not more than this chunk may have; and none is kept beyond the limit.
-  Chunk take_idle(uint64_t most) {
+  // Memory to use again; none is kept beyond the limit.
+  Chunk take_idle() {
     Chunk taken;
-    while (!idle_.empty()) {
-      Chunk chunk = std::move(idle_.back());
+    if (!idle_.empty()) {
+      taken = std::move(idle_.back());
       idle_.pop_back();
-      idle_bytes_ -= chunk.memory_bytes();
-      if (chunk.memory_bytes() <= most) {
-        taken = std::move(chunk);
-        break;
-      }
+      idle_bytes_ -= taken.memory_bytes();
     }
     while (!idle_.empty() && held_ + idle_bytes_ > options_.memory_bytes) {
       idle_bytes_ -= idle_.back().memory_bytes();
@@ -122,26 +118,32 @@ class BlockStream::State {
   void read_ahead() {
     std::unique_lock lock(mutex_);
     while (true) {
-      changed_.wait(
-          lock, [&] { return stopped_ || taken_ == slots_.size() || held_ + cost(taken_) <= options_.memory_bytes; });
-      if (stopped_ || taken_ == slots_.size()) return;
+      changed_.wait(lock, [&] {
+        return stopped_ || taken_ == order_.chunks.size() || held_ + chunk_bytes_ <= options_.memory_bytes;
+      });
+      if (stopped_ || taken_ == order_.chunks.size()) return;
       const size_t slot = taken_++;
-      held_ += cost(slot);
-      Chunk chunk = take_idle(cost(slot));
+      slots_.emplace_back();
+      held_ += chunk_bytes_;
+      Chunk chunk = take_idle();
       lock.unlock();
       std::exception_ptr failure;
+      ReadCosts cost{.bytes = store_.chunks()[order_.chunks[slot]].extent()};
       try {
+        const Stopwatch reading;
         store_.read(order_.chunks[slot], chunk);
+        cost.read_seconds = reading.seconds();
         if (options_.decode) chunk.decode();
+        cost.decode_seconds = reading.seconds() - cost.read_seconds;
       } catch (...) {
         failure = std::current_exception();
       }
       lock.lock();
-      bytes_read_ += store_.chunks()[order_.chunks[slot]].extent();
+      costs_ += cost;
       if (failure)
-        slots_[slot].failure = failure;
+        slots_[slot - given_].failure = failure;
       else
-        slots_[slot].chunk = std::move(chunk);
+        slots_[slot - given_].chunk = std::move(chunk);
       changed_.notify_all();
     }
   }
@@ -149,10 +151,11 @@ class BlockStream::State {
   const Store& store_;
   const BlockOrder order_;
   const BlockStreamOptions options_;
+  const uint64_t chunk_bytes_;  // of the largest, and so of any: whatever chunk was there before, its memory will do
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopped_ = false;
-  std::vector<Slot> slots_;
+  std::deque<Slot> slots_;  // taken and not handed out; the front is number given_
   std::vector<Chunk> idle_;
   uint64_t idle_bytes_ = 0;
   size_t taken_ = 0;     // slots that readers have begun
@@ -160,8 +163,7 @@ class BlockStream::State {
   size_t block_ = 0;     // blocks handed out
   uint64_t held_ = 0;    // memory of slots taken and not given back
   uint64_t in_use_ = 0;  // of it, in the current block
-  uint64_t bytes_read_ = 0;
-  double waited_ = 0;
+  ReadCosts costs_;
   RowBlock current_;
   std::vector<std::jthread> readers_;  // last: they stop before what they use goes away
 };
@@ -173,8 +175,6 @@ BlockStream::~BlockStream() = default;
 
 const RowBlock* BlockStream::next() { return state_->next(); }
 
-uint64_t BlockStream::bytes_read() const { return state_->bytes_read(); }
-
-double BlockStream::wait_seconds() const { return state_->wait_seconds(); }
+ReadCosts BlockStream::costs() const { return state_->costs(); }
 
 }  // namespace linblock

@@ -26,6 +26,26 @@ struct BlockStreamOptions {
   bool decode = true;                          // false: rows stay encoded until they are looked at
 };
 
+// What reading has cost. Reading and decoding are added up over the threads that do it.
+struct ReadCosts {
+  uint64_t bytes = 0;
+  double read_seconds = 0;  // from disk, checked, decompressed
+  double decode_seconds = 0;
+  double wait_seconds = 0;  // of whoever works on the blocks: reading was slower than working
+
+  ReadCosts& operator+=(const ReadCosts& other) {
+    bytes += other.bytes;
+    read_seconds += other.read_seconds;
+    decode_seconds += other.decode_seconds;
+    wait_seconds += other.wait_seconds;
+    return *this;
+  }
+  ReadCosts operator-(const ReadCosts& other) const {
+    return {bytes - other.bytes, read_seconds - other.read_seconds, decode_seconds - other.decode_seconds,
+            wait_seconds - other.wait_seconds};
+  }
+};
+
 class BlockStream {
  public:
   // The store must outlive the stream. A block that cannot fit the memory is ErrorKind::memory, at once.
@@ -38,9 +58,8 @@ class BlockStream {
   // when its block's turn has come.
   const RowBlock* next();
 
-  uint64_t bytes_read() const;
-  // How long next() had to wait: reading was slower than working.
-  double wait_seconds() const;
+  // Of the chunks read so far.
+  ReadCosts costs() const;
 
  private:
   class State;

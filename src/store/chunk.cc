@@ -9,6 +9,20 @@
 
 namespace linblock {
 
+namespace {
+
+// A vector that grows by itself doubles; a recycled chunk would come to twice what the plan has for it.
+template <typename T>
+void resize_exactly(std::vector<T>& values, size_t count) {
+  if (count > values.capacity()) {
+    std::vector<T>().swap(values);
+    values.reserve(count);
+  }
+  values.resize(count);
+}
+
+}  // namespace
+
 using format::Section;
 
 void Chunk::refuse(const char* why) const { fail(ErrorKind::damaged, "{}: {}", where_, why); }
@@ -56,7 +70,7 @@ void Chunk::parse(uint64_t features, const std::string& where) {
 }
 
 void Chunk::parse_ids(const SectionPlace& section, uint64_t first) {
-  ids_.resize(rows_);
+  resize_exactly(ids_, rows_);
   if (!section.present || section.encoding == static_cast<uint16_t>(format::Ids::consecutive)) {
     for (size_t i = 0; i < rows_; ++i) ids_[i] = first + i;
     return;
@@ -83,7 +97,7 @@ void Chunk::parse_ids(const SectionPlace& section, uint64_t first) {
 
 void Chunk::parse_labels(const SectionPlace& section) {
   const std::span<const unsigned char> bytes = section.bytes;
-  labels_.resize(rows_);
+  resize_exactly(labels_, rows_);
   if (!section.present) {
     std::fill(labels_.begin(), labels_.end(), 0);
     return;
@@ -123,12 +137,12 @@ void Chunk::parse_weights(const SectionPlace& section) {
   if (!section.present) return;
   if (section.encoding != static_cast<uint16_t>(format::Weights::each) || section.bytes.size() != 4 * rows_)
     refuse("its row weights have an unknown encoding or a wrong size");
-  weights_.resize(rows_);
+  resize_exactly(weights_, rows_);
   if (rows_ > 0) std::memcpy(weights_.data(), section.bytes.data(), section.bytes.size());
 }
 
 void Chunk::parse_numbers(const SectionPlace& section, std::vector<uint32_t>& out) const {
-  out.resize(rows_ + 1);
+  resize_exactly(out, rows_ + 1);
   const unsigned char* from = section.bytes.data();
   const size_t bytes = section.bytes.size();
   switch (static_cast<format::Numbers>(section.encoding)) {
@@ -154,7 +168,7 @@ void Chunk::parse_numbers(const SectionPlace& section, std::vector<uint32_t>& ou
 
 // Counts and lengths become places; their sums must be exactly what the chunk holds.
 void Chunk::place_rows() {
-  index_begin_.resize(rows_ + 1);
+  resize_exactly(index_begin_, rows_ + 1);
   uint64_t nonzeros = 0;
   uint64_t index_bytes = 0;
   for (size_t i = 0; i < rows_; ++i) {
@@ -227,10 +241,10 @@ void Chunk::fill_values(size_t row, float* out) const {
 
 void Chunk::decode() {
   if (decoded_) return;
-  index_.resize(nonzeros_ + 4);
+  resize_exactly(index_, nonzeros_ + 4);
   for (size_t row = 0; row < rows_; ++row) decode_row(row, index_.data() + value_begin_[row]);
   if (values_kind_ != format::Values::each) {
-    value_.resize(nonzeros_);
+    resize_exactly(value_, nonzeros_);
     for (size_t row = 0; row < rows_; ++row) fill_values(row, value_.data() + value_begin_[row]);
   }
   decoded_ = true;
@@ -276,6 +290,21 @@ Row Chunk::row(size_t row, RowBuffer& buffer) const {
     view.value = {buffer.value.data(), count};
   }
   return view;
+}
+
+void Chunk::prefetch(size_t row) const {
+  constexpr size_t kPerLine = 16;  // numbers
+  const size_t begin = value_begin_[row];
+  const size_t end = std::min<size_t>(value_begin_[row + 1], begin + 32 * kPerLine);
+  if (!decoded_) {
+    __builtin_prefetch(indices_.data() + index_begin_[row]);
+    return;
+  }
+  const float* const values = values_kind_ == format::Values::each ? values_.data() : value_.data();
+  for (size_t at = begin; at < end; at += kPerLine) {
+    __builtin_prefetch(&index_[at]);
+    __builtin_prefetch(values + at);
+  }
 }
 
 size_t Chunk::memory_bytes() const {

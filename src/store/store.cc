@@ -57,7 +57,7 @@ Store Store::open(const std::string& path) {
   Store store;
   store.path_ = path;
   store.info_ = read_manifest(path);
-  store.read_features();
+  store.read_features();  // only to see that it is whole
   check_sums(store.info_, path);
   for (uint32_t segment = 0; segment < store.info_.segments.size(); ++segment) store.read_directory(segment);
   std::sort(store.chunks_.begin(), store.chunks_.end(), [](const ChunkInfo& a, const ChunkInfo& b) {
@@ -66,7 +66,12 @@ Store Store::open(const std::string& path) {
   return store;
 }
 
-void Store::read_features() {
+const FeatureMap& Store::features() const {
+  if (!features_) features_ = read_features();
+  return *features_;
+}
+
+FeatureMap Store::read_features() const {
   const std::string path = features_path(path_);
   expect_present(path);
   const std::vector<unsigned char> bytes = read_whole_file(path, uint64_t{1} << 24);
@@ -76,7 +81,7 @@ void Store::read_features() {
   std::vector<uint32_t> frequent(count);
   if (count > 0) std::memcpy(frequent.data(), bytes.data() + 16, 4 * count);
   if (bytes != encode_frequent(frequent)) fail(ErrorKind::damaged, "'{}' is not a feature map", path);
-  features_ = FeatureMap::from_frequent(std::move(frequent), kMostMapBytes, path);
+  return FeatureMap::from_frequent(std::move(frequent), kMostMapBytes, path);
 }
 
 void Store::read_directory(uint32_t segment) {

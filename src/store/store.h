@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,7 +40,9 @@ class Store {
 
   const std::string& path() const { return path_; }
   const StoreInfo& info() const { return info_; }
-  const FeatureMap& features() const { return features_; }
+  // Read again when it is first asked for: training has no use for it, and every byte counts there. Not for several
+  // threads at once.
+  const FeatureMap& features() const;
   // By bucket, and in the order of the input within one.
   std::span<const ChunkInfo> chunks() const { return chunks_; }
   uint64_t bytes() const;
@@ -53,12 +56,12 @@ class Store {
 
  private:
   void read_directory(uint32_t segment);
-  void read_features();
+  FeatureMap read_features() const;
   size_t chunk_with(uint64_t row_id) const;
 
   std::string path_;
   StoreInfo info_;
-  FeatureMap features_;
+  mutable std::optional<FeatureMap> features_;
   std::vector<File> segments_;
   std::vector<ChunkInfo> chunks_;
 };

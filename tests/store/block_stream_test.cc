@@ -101,7 +101,7 @@ TEST_F(Blocks, CountTheBytesRead) {
   while (stream.next() != nullptr) continue;
   uint64_t bytes = 0;
   for (const ChunkInfo& chunk : store_->chunks()) bytes += chunk.extent();
-  EXPECT_EQ(stream.bytes_read(), bytes);
+  EXPECT_EQ(stream.costs().bytes, bytes);
 }
 
 TEST_F(Blocks, MayBeNone) {

@@ -1,0 +1,97 @@
+#include "store/row_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/error.h"
+#include "store/index_code.h"
+
+namespace linblock {
+
+// Memory that is not used is never touched.
+RowCache::RowCache(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident)
+    : resident_(resident),
+      memory_(resident != nullptr ? 0 : bytes),
+      capacity_(bytes),
+      features_(store.info().feature_numbers()),
+      width_set_(store.info().width_set) {
+  entries_.reserve(bytes / kEntryBytes);
+}
+
+uint64_t RowCache::bytes_of(const EncodedRow& row) const {
+  if (resident_ != nullptr) return kEntryBytes;
+  return round_up<uint64_t>(row.indices.size() + row.values.size_bytes(), 4) + kEntryBytes;
+}
+
+Row RowCache::row(size_t number, RowBuffer& buffer) const {
+  const Entry& entry = entries_[number];
+  if (resident_ != nullptr) return (*resident_)[entry.origin.chunk].row(entry.origin.row, buffer);
+  const unsigned char* const values = memory_.data() + entry.offset;
+  if (buffer.index.size() < entry.count + 4) buffer.index.resize(entry.count + 4);
+  const uint32_t largest = decode_indices({values + entry.value_bytes, entry.index_bytes}, entry.count,
+                                          entry.wide != 0 ? 0 : width_set_, buffer.index.data());
+  if (largest >= features_ && entry.count > 0) fail(ErrorKind::damaged, "a row's feature numbers are not valid");
+  Row view{.label = entry.label, .weight = entry.weight, .index = {buffer.index.data(), entry.count}};
+  if (entry.value_bytes == 4 * uint64_t{entry.count}) {
+    view.value = {reinterpret_cast<const float*>(values), entry.count};
+    return view;
+  }
+  if (buffer.value.size() < entry.count) buffer.value.resize(entry.count);
+  std::fill_n(buffer.value.data(), entry.count, entry.value_bytes == 0 ? 1.0F : load<float>(values));
+  view.value = {buffer.value.data(), entry.count};
+  return view;
+}
+
+bool RowCache::add(Origin origin, const EncodedRow& row) {
+  if (used() + bytes_of(row) > capacity_) return false;
+  if (resident_ != nullptr) {
+    entries_.push_back({.origin = origin, .count = row.count});
+    return true;
+  }
+  const Entry entry{.origin = origin,
+                    .offset = used_,
+                    .count = row.count,
+                    .index_bytes = static_cast<uint32_t>(row.indices.size()),
+                    .value_bytes = static_cast<uint32_t>(row.values.size_bytes()),
+                    .label = row.label,
+                    .weight = row.weight,
+                    .wide = row.wide ? 1U : 0U};
+  unsigned char* const to = memory_.data() + used_;
+  if (!row.values.empty()) std::memcpy(to, row.values.data(), entry.value_bytes);
+  if (!row.indices.empty()) std::memcpy(to + entry.value_bytes, row.indices.data(), entry.index_bytes);
+  used_ += entry.bytes();
+  entries_.push_back(entry);
+  return true;
+}
+
+void RowCache::keep(const std::vector<uint8_t>& keep) {
+  size_t kept = 0;
+  used_ = 0;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (keep[i] == 0) continue;
+    Entry entry = entries_[i];
+    if (entry.bytes() > 0) std::memmove(memory_.data() + used_, memory_.data() + entry.offset, entry.bytes());
+    entry.offset = used_;
+    used_ += entry.bytes();
+    entries_[kept++] = entry;
+  }
+  entries_.resize(kept);
+}
+
+void RowCache::save(SnapshotWriter& to) const {
+  to.put("kept sizes", std::span<const uint64_t>(std::array<uint64_t, 2>{entries_.size(), used_}));
+  to.put("kept rows", std::span<const Entry>(entries_));
+  to.put("kept bytes", memory_.span().first(used_));
+}
+
+void RowCache::restore(const SnapshotReader& from) {
+  std::array<uint64_t, 2> sizes{};
+  from.take("kept sizes", std::span<uint64_t>(sizes));
+  used_ = checked_size(sizes[1], capacity_, "the kept rows of a checkpoint");
+  entries_.resize(checked_size(sizes[0], capacity_ / kEntryBytes, "the kept rows of a checkpoint"));
+  from.take("kept rows", std::span<Entry>(entries_));
+  from.take("kept bytes", memory_.span().first(used_));
+}
+
+}  // namespace linblock

@@ -1,0 +1,69 @@
+// Some rows, at hand across blocks, in a fixed amount of memory: what selective block minimization keeps. They are
+// copied out of their chunks as they stand there, encoded; where all chunks stay in memory they are only pointed to.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/snapshot.h"
+#include "store/store.h"
+
+namespace linblock {
+
+class RowCache {
+ public:
+  struct Origin {
+    uint32_t chunk = 0;  // in the store
+    uint32_t row = 0;    // in the chunk
+  };
+
+  RowCache() = default;
+  // `resident`: every chunk of the store, by number.
+  RowCache(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident = nullptr);
+
+  uint64_t capacity() const { return capacity_; }
+  uint64_t used() const { return used_ + entries_.size() * kEntryBytes; }
+  size_t size() const { return entries_.size(); }
+  Origin origin(size_t number) const { return entries_[number].origin; }
+  uint64_t bytes_of(size_t number) const { return entries_[number].bytes() + kEntryBytes; }
+  // What a row would take.
+  uint64_t bytes_of(const EncodedRow& row) const;
+  uint32_t nonzeros(size_t number) const { return entries_[number].count; }
+  const std::vector<Chunk>* resident() const { return resident_; }
+
+  // As Chunk::row, without the id.
+  Row row(size_t number, RowBuffer& buffer) const;
+
+  // False where it does not fit.
+  bool add(Origin origin, const EncodedRow& row);
+  // Those with a 0 in `keep` go; the others stay in their order.
+  void keep(const std::vector<uint8_t>& keep);
+
+  void save(SnapshotWriter& to) const;
+  void restore(const SnapshotReader& from);
+
+ private:
+  struct Entry {
+    Origin origin;
+    uint64_t offset = 0;  // values, then indices
+    uint32_t count = 0;
+    uint32_t index_bytes = 0;
+    uint32_t value_bytes = 0;
+    int32_t label = 0;
+    float weight = 1;
+    uint32_t wide = 0;
+    uint64_t bytes() const { return round_up<uint64_t>(index_bytes + value_bytes, 4); }
+  };
+  // With what a solver keeps of a row beside it.
+  static constexpr uint64_t kEntryBytes = sizeof(Entry) + 8;
+
+  const std::vector<Chunk>* resident_ = nullptr;
+  Buffer memory_;
+  uint64_t capacity_ = 0;
+  uint64_t used_ = 0;
+  uint64_t features_ = 0;
+  unsigned width_set_ = 0;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace linblock
