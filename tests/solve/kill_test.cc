@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "store/store.h"
+#include "support/memory_folder.h"
 #include "support/process.h"
 #include "support/streamed.h"
 
@@ -12,7 +13,7 @@ namespace {
 class TrainKill : public ::testing::TestWithParam<const char*> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new Folder;
+    folder_ = new MemoryFolder;
     write_streamed_store(store());
   }
   static void TearDownTestSuite() { delete folder_; }
@@ -25,7 +26,7 @@ class TrainKill : public ::testing::TestWithParam<const char*> {
     return {"train",    store(),       "-o",
             model,      "--loss",      GetParam(),
             "--cost",   "0.1",         "--inner",
-            "1",        "--tolerance", "1e-4",
+            "1",        "--tolerance", "1e-3",
             "--memory", "12M",         "--checkpoint-seconds",
             "0"};
   }
@@ -35,7 +36,7 @@ class TrainKill : public ::testing::TestWithParam<const char*> {
     std::filesystem::remove_all(checkpoint());
   }
 
-  static inline Folder* folder_ = nullptr;
+  static inline MemoryFolder* folder_ = nullptr;
 };
 
 TEST_P(TrainKill, AtAnyMomentChangesNoBitOfTheModel) {
