@@ -43,7 +43,7 @@ goes_on() {
 }
 
 @test "Ctrl-C ends one block of everything as soon" {
-  skip "a bug: the stop signal is looked at between blocks only, and this block takes a minute"
+  skip "a bug: the stop signal is looked at between blocks only, and this one takes longer than 20 s"
   make_hard_store
   interrupted --schedule fixed --blocks 1 --inner converge
   goes_on --schedule fixed --blocks 1 --inner converge
