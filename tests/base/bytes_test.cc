@@ -10,19 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "support/errors.h"
+
 namespace linblock {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Property;
-using testing::ResultOf;
-using testing::Throws;
-
-auto fails_with(ErrorKind kind, const std::string& words) {
-  return Throws<Error>(AllOf(Property("kind", &Error::kind, kind),
-                             ResultOf([](const Error& error) { return std::string(error.what()); }, HasSubstr(words))));
-}
+using test::fails_with;
 
 TEST(Bytes, ReadsSizesInPowersOf1024) {
   const std::vector<std::pair<std::string, uint64_t>> cases = {

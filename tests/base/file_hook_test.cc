@@ -3,19 +3,19 @@
 #include <rapidcheck/gtest.h>
 
 #include <cerrno>
-#include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/file.h"
+#include "support/errors.h"
 #include "support/folder.h"
 
 namespace linblock {
 namespace {
 
+using test::error_of;
 using test::Folder;
 using Call = FileCall::Kind;
 
@@ -24,15 +24,6 @@ class Hooked {
   explicit Hooked(FileHook hook) { set_file_hook(std::move(hook)); }
   ~Hooked() { set_file_hook({}); }
 };
-
-std::optional<Error> error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  return std::nullopt;
-}
 
 std::vector<unsigned char> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 

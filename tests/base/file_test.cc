@@ -9,24 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "support/errors.h"
 #include "support/folder.h"
 
 namespace linblock {
 namespace {
 
+using test::fails_with;
 using test::Folder;
-using testing::AllOf;
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Property;
-using testing::ResultOf;
-using testing::Throws;
-
-auto fails_with(ErrorKind kind, const std::string& words) {
-  return Throws<Error>(AllOf(Property("kind", &Error::kind, kind),
-                             ResultOf([](const Error& error) { return std::string(error.what()); }, HasSubstr(words))));
-}
 
 std::vector<unsigned char> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 

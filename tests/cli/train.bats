@@ -27,28 +27,6 @@ make_data() {
   expect 0 "packing anew"
 }
 
-@test "liblinear-predict agrees, where it is installed" {
-  command -v liblinear-predict >/dev/null || skip "liblinear-predict is not installed"
-  make_data
-  linblock train train.svm -o model --loss squared-hinge --bias 1 -q
-  linblock predict model test.svm -o ours
-  liblinear-predict test.svm model theirs >/dev/null
-  cmp ours theirs
-}
-
-@test "the objective agrees with liblinear-train, where it is installed" {
-  command -v liblinear-train >/dev/null || skip "liblinear-train is not installed"
-  make_data
-  for pair in "3 hinge" "1 squared-hinge" "7 logistic"; do
-    set -- $pair
-    theirs=$(liblinear-train -s "$1" -e 1e-7 train.svm m.$1 | grep "Objective value" | tail -1 | awk '{print $4}')
-    ours=$(linblock train train.svm -o m --loss "$2" --tolerance 1e-6 -q --json | grep -o '"primal":[0-9.e+]*' | cut -d: -f2)
-    python3 -c "
-theirs, ours = abs(float('$theirs')), float('$ours')
-assert abs(ours - theirs) <= 3e-6 * theirs, ('$2', ours, theirs)"
-  done
-}
-
 @test "a killed run goes on to the same bits" {
   linblock generate documents -o train.svm --rows 20000 --features 5000 --nonzeros 40 -q
   linblock pack train.svm -o s -q --chunk-bytes 16K

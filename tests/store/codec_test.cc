@@ -9,27 +9,20 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "support/errors.h"
 #include "support/folder.h"
 
 namespace linblock {
 namespace {
 
+using test::fails_with;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Property;
-using testing::ResultOf;
-using testing::Throws;
 using Bytes = std::vector<unsigned char>;
 
 constexpr std::array<Codec, 4> kCodecs = {Codec::none, Codec::lz4, Codec::zstd, Codec::zlib};
-
-auto fails_with(ErrorKind kind, const std::string& words) {
-  return Throws<Error>(AllOf(Property("kind", &Error::kind, kind),
-                             ResultOf([](const Error& error) { return std::string(error.what()); }, HasSubstr(words))));
-}
 
 // From all the same byte to noise.
 Bytes some_bytes(size_t size, uint64_t kinds) {

@@ -10,26 +10,17 @@
 #include <set>
 #include <vector>
 
-#include "base/error.h"
 #include "base/random.h"
 #include "store/format.h"
+#include "support/errors.h"
 
 namespace linblock {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Property;
-using testing::ResultOf;
-using testing::Throws;
+using test::fails_with;
 using Numbers = std::vector<uint32_t>;
 
 constexpr uint64_t kMemory = uint64_t{1} << 20;
-
-auto fails_with(ErrorKind kind, const std::string& words) {
-  return Throws<Error>(AllOf(Property("kind", &Error::kind, kind),
-                             ResultOf([](const Error& error) { return std::string(error.what()); }, HasSubstr(words))));
-}
 
 // Features below `features`, some much more frequent than others.
 Numbers random_sample(Random& random, uint32_t features, size_t size) {

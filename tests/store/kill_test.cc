@@ -4,19 +4,11 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
-
 #include "support/packing.h"
 #include "support/process.h"
 
 namespace linblock::test {
 namespace {
-
-// LINBLOCK_KILLS kills in total, half of them in each test.
-int kills_a_test() {
-  const char* asked = std::getenv("LINBLOCK_KILLS");
-  return std::max(1, (asked == nullptr ? 100 : std::atoi(asked)) / 2);
-}
 
 class Kill : public ::testing::Test {
  protected:

@@ -1,46 +1,14 @@
 // --memory 16M is what the system sees: the real program in a memory cgroup, on data that is hard to hold.
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "support/memory_group.h"
+#include "support/memory_budget.h"
 #include "support/packing.h"
-#include "support/process.h"
 
 namespace linblock::test {
 namespace {
 
-constexpr uint64_t kMegabyte = uint64_t{1} << 20;
-constexpr uint64_t kBudget = 16 * kMegabyte;
-constexpr uint64_t kPageCache = 32 * kMegabyte;  // what the kernel may keep of the files, beside the process
-
-// Shared libraries and page tables of a sanitizer are not ours.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
-class Memory : public ::testing::Test {
+class Memory : public SixteenMegabytes {
  protected:
-  void SetUp() override {
-    if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
-    if (!group_.works()) GTEST_SKIP() << "memory cgroups cannot be made on this machine";
-  }
-
-  // In the cgroup, with --memory 16M; `words` name the rest.
-  Ended in_sixteen_megabytes(std::vector<std::string> words) {
-    words.insert(words.end(), {"--memory", "16M", "-q"});
-    Process process(linblock_command(words), {.watch_memory = true, .cgroup_tasks = group_.tasks()});
-    return process.wait(300);
-  }
-  void expect_held(const Ended& ended) {
-    EXPECT_EQ(ended.exit_code, 0) << "signal " << ended.signal << ": " << ended.errors;
-    ASSERT_EQ(ended.held.count("VmHWM"), 1U) << "nothing was seen of the process";
-    std::string numbers;
-    for (const auto& [name, bytes] : ended.held)
-      if (name == "VmHWM" || name.starts_with("Rss")) numbers += name + " " + std::to_string(bytes / 1024) + " KB, ";
-    EXPECT_LE(ended.held.at("VmHWM"), kBudget) << numbers << "ru_maxrss " << ended.peak_bytes / 1024 << " KB";
-  }
   void expect_packed(const std::vector<std::string>& words, uint64_t rows) {
     std::vector<std::string> all = {"pack", "-o", store_};
     all.insert(all.end(), words.begin(), words.end());
@@ -57,15 +25,6 @@ class Memory : public ::testing::Test {
     for (uint64_t i = 0; i < lines; ++i) out << line(i);
     return folder_ / name;
   }
-  std::string documents(const std::string& name, uint64_t rows) {
-    EXPECT_EQ(linblock({"generate", "documents", "-o", folder_ / name, "--rows", std::to_string(rows), "-q"}).exit_code,
-              0);
-    return folder_ / name;
-  }
-
-  const Folder folder_;
-  const std::string store_ = folder_ / "store";
-  const MemoryGroup group_{kBudget + kPageCache};
 };
 
 TEST_F(Memory, HoldsForTextOfTwentyTimesTheBudget) {

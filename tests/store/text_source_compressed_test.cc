@@ -5,21 +5,20 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "store/text_source.h"
+#include "support/errors.h"
 #include "support/folder.h"
 
 namespace linblock {
 namespace {
 
+using test::error_of;
 using test::Folder;
 using testing::HasSubstr;
 
@@ -71,15 +70,6 @@ std::string read_all(TextSource& source) {
   TextPiece piece;
   while (source.next(piece)) text.append(reinterpret_cast<const char*>(piece.text.data()), piece.size);
   return text;
-}
-
-std::optional<Error> error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  return std::nullopt;
 }
 
 TEST(TextSourceCompressed, ReadsEveryFormatByItsContent) {

@@ -5,13 +5,12 @@
 
 #include <charconv>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/random.h"
 #include "store/pack.h"
+#include "support/errors.h"
 #include "support/folder.h"
 #include "support/rows.h"
 
@@ -154,29 +153,6 @@ inline std::vector<std::string> names_in(const std::string& folder) {
 inline void copy_store(const std::string& from, const std::string& to) {
   std::filesystem::remove_all(to);
   std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
-}
-
-// The Error that `work` ends with, if it does. Any other exception is the test's failure.
-template <typename Work>
-std::optional<Error> error_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  return std::nullopt;
-}
-
-inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-// Fails unless `work` ends with an Error of this kind whose sentence has all of these parts.
-template <typename Work>
-void expect_error(ErrorKind kind, const std::vector<std::string>& parts, Work&& work) {
-  const std::optional<Error> error = error_of(work);
-  ASSERT_TRUE(error.has_value()) << "no error";
-  EXPECT_EQ(static_cast<int>(error->kind()), static_cast<int>(kind)) << error->what();
-  for (const std::string& part : parts)
-    EXPECT_TRUE(contains(error->what(), part)) << "no '" << part << "' in: " << error->what();
 }
 
 }  // namespace linblock::test

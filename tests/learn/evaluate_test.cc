@@ -1,0 +1,203 @@
+// A model on text: what is predicted, and how its quality is counted.
+#include "learn/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "support/errors.h"
+#include "support/folder.h"
+#include "support/models.h"
+
+namespace linblock {
+namespace {
+
+using namespace test;  // NOLINT: the tests' own words
+
+constexpr uint64_t kMemory = uint64_t{64} << 20;
+
+class Evaluate : public testing::Test {
+ protected:
+  std::string text(const std::string& lines) {
+    write_file(folder_ / "data.svm", lines);
+    return folder_ / "data.svm";
+  }
+  Evaluation evaluated(const Model& model, const std::string& lines) { return evaluate(model, {text(lines)}, kMemory); }
+  // Every decision value, in the order of the rows.
+  std::vector<double> decisions(const Model& model, const std::string& lines) {
+    std::vector<double> all;
+    apply_model(model, {text(lines)}, kMemory,
+                [&](const Decision& one) { all.insert(all.end(), one.decisions.begin(), one.decisions.end()); });
+    return all;
+  }
+
+  const Folder folder_;
+};
+
+TEST_F(Evaluate, CountsWhatIsRightAndWhatIsTakenForWhat) {
+  // The decision is the value of feature 1.
+  const Evaluation result = evaluated(two_class_model({1}), "1 1:2\n1 1:-1\n1 1:3\n-1 1:-1\n-1 1:1\n-1\n");
+  EXPECT_EQ(result.rows, 6U);
+  EXPECT_EQ(result.correct, 4U);
+  EXPECT_DOUBLE_EQ(result.accuracy(), 4.0 / 6);
+  const std::map<std::pair<int32_t, int32_t>, uint64_t> expected = {
+      {{1, 1}, 2}, {{1, -1}, 1}, {{-1, -1}, 2}, {{-1, 1}, 1}};
+  EXPECT_EQ(result.confusion, expected);
+  const ClassQuality& positive = result.classes.at(1);
+  EXPECT_EQ(positive.rows, 3U);
+  EXPECT_EQ(positive.predicted, 3U);
+  EXPECT_DOUBLE_EQ(positive.precision(), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(positive.recall(), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(positive.f1(), 2.0 / 3);
+}
+
+TEST_F(Evaluate, APrecisionOfNothingIsZeroAndNotANan) {
+  const Evaluation result = evaluated(two_class_model({1}), "-1 1:-1\n-1 1:-2\n1 1:-3\n");
+  EXPECT_EQ(result.classes.at(1).precision(), 0);
+  EXPECT_EQ(result.classes.at(1).recall(), 0);
+  EXPECT_EQ(result.classes.at(1).f1(), 0);
+  EXPECT_DOUBLE_EQ(result.classes.at(-1).precision(), 2.0 / 3);
+}
+
+double naive_auc(const std::vector<std::pair<double, bool>>& scores) {
+  double wins = 0;
+  double pairs = 0;
+  for (const auto& [positive_score, positive] : scores)
+    for (const auto& [negative_score, also_positive] : scores) {
+      if (!positive || also_positive) continue;
+      pairs += 1;
+      wins += positive_score > negative_score ? 1 : positive_score == negative_score ? 0.5 : 0;
+    }
+  return wins / pairs;
+}
+
+TEST_F(Evaluate, AucIsTheShareOfPairsInTheRightOrderTiesCountingHalf) {
+  for (const uint64_t seed : {1, 2, 3, 4}) {
+    const uint64_t kinds = seed % 2 == 0 ? 7 : 100000;  // many ties, or few
+    Random random(seed);
+    std::vector<std::pair<double, bool>> scores;
+    std::string lines;
+    for (int i = 0; i < 300; ++i) {
+      const double score = static_cast<double>(random.below(kinds)) / 8;
+      const bool positive = random.unit() < 0.2 + 0.6 * score / static_cast<double>(kinds) * 8;
+      scores.emplace_back(score, positive);
+      lines += (positive ? "1 1:" : "-1 1:") + std::to_string(score) + "\n";
+    }
+    const Evaluation result = evaluated(two_class_model({1}), lines);
+    ASSERT_TRUE(result.auc.has_value());
+    EXPECT_NEAR(*result.auc, naive_auc(scores), 1e-12) << "seed " << seed;
+  }
+}
+
+TEST_F(Evaluate, ThereIsNoAucOfOneClass) {
+  EXPECT_FALSE(evaluated(two_class_model({1}), "1 1:2\n1 1:-1\n").auc.has_value());
+  EXPECT_FALSE(evaluated(two_class_model({1}), "-1 1:2\n").auc.has_value());
+}
+
+TEST_F(Evaluate, LogLossIsTheMeanOfMinusLogOfTheTrueLabelsProbability) {
+  const Model model = two_class_model({1}, -1, "L2R_LR_DUAL");
+  const Evaluation result = evaluated(model, "1 1:2\n1 1:-1\n-1 1:0.5\n-1\n");
+  const auto loss = [](double margin) { return std::log1p(std::exp(-margin)); };
+  ASSERT_TRUE(result.log_loss.has_value());
+  EXPECT_NEAR(*result.log_loss, (loss(2) + loss(-1) + loss(-0.5) + loss(0)) / 4, 1e-12);
+  EXPECT_FALSE(evaluated(two_class_model({1}), "1 1:2\n").log_loss.has_value()) << "an SVM has no probabilities";
+}
+
+TEST_F(Evaluate, LogLossStaysFiniteForASureMistake) {
+  const Evaluation result = evaluated(two_class_model({1}, -1, "L2R_LR_DUAL"), "1 1:-1e30\n-1 1:1e30\n");
+  ASSERT_TRUE(result.log_loss.has_value());
+  EXPECT_TRUE(std::isfinite(*result.log_loss));
+  EXPECT_GT(*result.log_loss, 30);
+}
+
+TEST_F(Evaluate, FeaturesTheModelDoesNotKnowAreIgnoredAndCounted) {
+  const Model model = two_class_model({1, 1});
+  EXPECT_EQ(decisions(model, "1 1:1 2:1 3:50 4000000000:50\n-1 7:1\n"), (std::vector<double>{2, 0}));
+  const Evaluation result = evaluated(model, "1 1:1 2:1 3:50 4000000000:50\n-1 7:1\n");
+  EXPECT_EQ(result.report.unknown_features, 3U);
+  EXPECT_EQ(result.correct, 2U);
+}
+
+TEST_F(Evaluate, RowsWithoutALabelArePredictedAndCounted) {
+  std::vector<std::optional<int32_t>> labels;
+  std::vector<int32_t> predicted;
+  const ApplyReport report =
+      apply_model(two_class_model({1}), {text("1:5\n1 1:5\n1:-5\n")}, kMemory, [&](const Decision& decision) {
+        labels.push_back(decision.label);
+        predicted.push_back(decision.predicted);
+      });
+  EXPECT_EQ(report.rows, 3U);
+  EXPECT_EQ(report.unlabelled, 2U);
+  EXPECT_EQ(labels, (std::vector<std::optional<int32_t>>{std::nullopt, 1, std::nullopt}));
+  EXPECT_EQ(predicted, (std::vector<int32_t>{1, 1, -1}));
+}
+
+TEST_F(Evaluate, ARowWithoutALabelCannotBeEvaluated) {
+  EXPECT_THAT([&] { evaluated(two_class_model({1}), "1 1:5\n1:5\n"); },
+              fails_with(ErrorKind::input, "row 1 has no label"));
+}
+
+TEST_F(Evaluate, ALabelTheModelHasNeverSeenIsWrong) {
+  const Evaluation result = evaluated(two_class_model({1}), "3 1:5\n1 1:5\n3 1:-5\n");
+  EXPECT_EQ(result.correct, 1U);
+  EXPECT_EQ(result.confusion.at({3, 1}), 1U);
+  EXPECT_EQ(result.confusion.at({3, -1}), 1U);
+}
+
+TEST_F(Evaluate, AgainstTheRestEveryOtherLabelIsTheRest) {
+  Model model = two_class_model({1});
+  model.labels = {5, -1};
+  model.against_rest = true;
+  const Evaluation result = evaluated(model, "5 1:1\n3 1:-1\n8 1:-1\n8 1:1\n");
+  EXPECT_EQ(result.correct, 3U);
+  EXPECT_EQ(result.confusion.at({-1, -1}), 2U);
+  EXPECT_EQ(result.confusion.at({-1, 5}), 1U);
+}
+
+TEST_F(Evaluate, OfSeveralClassesTheLargestDecisionCounts) {
+  Model model;
+  model.solver_type = "L2R_LR_DUAL";
+  model.labels = {4, 2, 9};
+  model.features = 2;
+  model.weights = {1, 0, -1, 0, 1, 0.5F};  // feature 1, feature 2; a column a class
+  EXPECT_EQ(decisions(model, "4 1:1 2:2\n"), (std::vector<double>{1, 2, 0}));
+  const Evaluation result = evaluated(model, "4 1:1\n2 2:1\n9 1:-1\n9 2:3\n");
+  EXPECT_EQ(result.correct, 3U);
+  EXPECT_EQ(result.confusion.at({9, 2}), 1U);
+  EXPECT_FALSE(result.auc.has_value());
+  EXPECT_TRUE(result.log_loss.has_value());
+}
+
+TEST_F(Evaluate, TheBiasIsAddedAndTheIndexBaseIsTheModels) {
+  EXPECT_EQ(decisions(two_class_model({2, 3, 10}, 0.5), "1 1:1 2:1\n-1\n"), (std::vector<double>{10, 5}));
+  Model model = two_class_model({2, 3});
+  model.index_base = 0;
+  EXPECT_EQ(decisions(model, "1 0:1 1:1\n1 1:1\n"), (std::vector<double>{5, 3}));
+  EXPECT_THAT([&] { decisions(two_class_model({2, 3}), "1 0:1\n"); }, fails_with(ErrorKind::input, "data.svm:1:3"));
+}
+
+TEST_F(Evaluate, RowsAreScaledToUnitLengthWhereTheModelsWere) {
+  Model model = two_class_model({1, 0});
+  model.normalized = true;
+  const std::vector<double> found = decisions(model, "1 1:3 2:4\n1 1:7\n1\n");
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_NEAR(found[0], 0.6, 1e-6);
+  EXPECT_NEAR(found[1], 1, 1e-6);
+  EXPECT_EQ(found[2], 0);
+}
+
+TEST_F(Evaluate, TextWithoutRowsAndBadTextAreRefusedWithThePlace) {
+  EXPECT_THAT([&] { evaluated(two_class_model({1}), "# nothing\n\n"); }, fails_with(ErrorKind::input, "has no rows"));
+  EXPECT_THAT([&] { evaluated(two_class_model({1}), "1 1:1\n\n1 1:x\n"); },
+              fails_with(ErrorKind::input, "data.svm:3:"));
+}
+
+TEST_F(Evaluate, SeveralInputsAreOne) {
+  write_file(folder_ / "a", "1 1:1\n");
+  write_file(folder_ / "b", "-1 1:-1\n1 1:-1\n");
+  const Evaluation result = evaluate(two_class_model({1}), {folder_ / "a", folder_ / "b"}, kMemory);
+  EXPECT_EQ(result.rows, 3U);
+  EXPECT_EQ(result.correct, 2U);
+}
+
+}  // namespace
+}  // namespace linblock

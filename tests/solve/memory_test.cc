@@ -1,0 +1,85 @@
+// --memory 16M holds for training too: packed rows of several times that, in a memory cgroup.
+#include <gtest/gtest.h>
+
+#include "store/store.h"
+#include "support/memory_budget.h"
+
+namespace linblock::test {
+namespace {
+
+class TrainMemory : public SixteenMegabytes {
+ protected:
+  // Packed with much memory, so that chunks are as large as they get.
+  void make_store(uint64_t rows, const std::vector<std::string>& more) {
+    const std::string text = documents("data.svm", rows, more);
+    ASSERT_EQ(linblock({"pack", text, "-o", store_, "--codec", "none", "--memory", "1G", "-q"}).exit_code, 0);
+    std::filesystem::remove(text);
+  }
+  uint64_t stored_bytes() const {
+    uint64_t bytes = 0;
+    for (const ChunkInfo& chunk : Store::open(store_).chunks()) bytes += chunk.extent();
+    return bytes;
+  }
+  Ended train(std::vector<std::string> more) {
+    std::vector<std::string> words = {"train", store_, "-o", folder_ / "model"};
+    words.insert(words.end(), more.begin(), more.end());
+    return in_sixteen_megabytes(words);
+  }
+  void expect_trained(const std::vector<std::string>& more) {
+    SCOPED_TRACE(::testing::PrintToString(more));
+    expect_held(train(more));
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "model"));
+    std::filesystem::remove(folder_ / "model");
+  }
+};
+
+TEST_F(TrainMemory, HoldsForPackedRowsOfFiveTimesTheBudget) {
+  make_store(200000, {"--features", "20000", "--nonzeros", "100"});
+  ASSERT_GE(stored_bytes(), 5 * kBudget);
+  expect_trained({"--loss", "hinge", "--threads", "1"});
+  expect_trained({"--loss", "hinge", "--threads", "2", "--checkpoint-seconds", "0.1"});
+  expect_trained({"--loss", "squared-hinge", "--bias", "1", "--threads", "4"});
+  expect_trained({"--loss", "logistic", "--schedule", "fixed", "--inner", "converge"});
+}
+
+TEST_F(TrainMemory, HoldsForEveryMethod) {
+  make_store(100000, {"--features", "20000", "--nonzeros", "100"});
+  ASSERT_GE(stored_bytes(), 2 * kBudget);
+  for (const char* solver : {"pegasos", "average", "subsample"})
+    expect_trained({"--solver", solver, "--max-passes", "3"});
+  expect_trained({"--solver", "pegasos", "--step", "block", "--max-passes", "3"});
+}
+
+TEST_F(TrainMemory, HoldsForManyFeatures) {
+  make_store(40000, {"--features", "300000", "--nonzeros", "60"});
+  expect_trained({"--loss", "hinge"});
+  expect_trained({"--loss", "hinge", "--solver", "pegasos", "--max-passes", "3"});
+}
+
+TEST_F(TrainMemory, DISABLED_HoldsForVeryManyTinyRows) {
+  std::ofstream text(folder_ / "tiny.svm");
+  for (int i = 0; i < 500000; ++i) text << (i % 3 == 0 ? "1 1:1 2:1\n" : "-1 2:1 3:1\n");
+  text.close();
+  ASSERT_EQ(linblock({"pack", folder_ / "tiny.svm", "-o", store_, "--codec", "none", "-q"}).exit_code, 0);
+  expect_trained({"--loss", "hinge"});
+  expect_trained({"--loss", "logistic"});
+}
+
+TEST_F(TrainMemory, HoldsFromTextToTestedModel) {
+  const std::string text = documents("data.svm", 100000, {"--features", "20000"});
+  expect_held(in_sixteen_megabytes({"train", text, "-o", folder_ / "model", "--test", text}));
+  expect_held(in_sixteen_megabytes({"predict", folder_ / "model", text, "-o", folder_ / "predicted"}));
+}
+
+// What cannot be held is refused before training, with the exit code for it and the numbers.
+TEST_F(TrainMemory, TooSmallForTheWeightsEndsWithSix) {
+  make_store(2000, {"--features", "3000000", "--nonzeros", "2000"});
+  const Ended ended = train({});
+  EXPECT_EQ(ended.exit_code, 6) << "signal " << ended.signal << ": " << ended.errors;
+  EXPECT_NE(ended.errors.find("weights"), std::string::npos) << ended.errors;
+  EXPECT_LE(ended.held.at("VmHWM"), kBudget);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
+}
+
+}  // namespace
+}  // namespace linblock::test
