@@ -29,6 +29,7 @@ class Program:
     memory_limit: str = ""  # bytes, of a control group
     disk_limit: int = 0  # bytes a second, of a control group
     most_repeats: int = sys.maxsize
+    after: str = ""  # the program whose output it reads
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,8 @@ def run_experiment(experiment: Experiment, data_set: str, places: dict[str, obje
     places = places | {"rows": experiment.rows[bench.quick]}
     in_turn = [program for repeat in range(repeats) for program in experiment.programs if repeat < program.most_repeats]
     for program in (*experiment.before, *in_turn, *experiment.after):
+        if program.after in outcome.missing:
+            outcome.missing[program.name] = outcome.missing[program.after]
         if program.name in outcome.missing:
             continue
         print(f"{data_set}, {experiment.name}: {program.name}", file=sys.stderr)
@@ -132,7 +135,7 @@ def run_experiment(experiment: Experiment, data_set: str, places: dict[str, obje
             outcome.missing[program.name] = str(reason)
         except RunFailed as failure:  # the others can still be measured
             print(failure, file=sys.stderr)
-            outcome.missing[program.name] = f"{program.name} failed"
+            outcome.missing[program.name] = f"{program.name} failed ({failure.what})"
             outcome.failures.append(failure)
         else:
             outcome.runs.setdefault(program.name, []).append(run)
@@ -174,7 +177,7 @@ def filled(template: str, places: dict[str, object]) -> list[str]:
     try:
         return [word.format(**places) for word in shlex.split(template)]
     except KeyError as place:
-        raise Missing(f"no {place.args[0]}") from place
+        raise Missing(f"{place.args[0]} not known") from place
 
 
 def check_here(program: Program, bench: Bench) -> None:

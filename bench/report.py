@@ -12,7 +12,7 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
 def measures_table(outcomes: Sequence[Outcome], overall: Sequence[Overall], judged: bool) -> Table:
     head = ("data set", "measure", "measured", "asked", "")
     rows = [measure_row(outcome, measure, judged) for outcome in outcomes for measure in outcome.experiment.measures]
-    return head, rows + [overall_row(one, outcomes, judged) for one in overall]
+    return head, rows + [row for one in overall for row in overall_rows(one, outcomes, judged)]
 
 
 def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, ...]:
@@ -25,15 +25,16 @@ def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, 
             verdict(median(values), bound, judged))
 
 
-def overall_row(overall: Overall, outcomes: Sequence[Outcome], judged: bool) -> tuple[str, ...]:
+def overall_rows(overall: Overall, outcomes: Sequence[Outcome], judged: bool) -> list[tuple[str, ...]]:
+    """One, or none where nothing of it was measured."""
     wanted = [(outcome, measure) for outcome in outcomes for measure in outcome.experiment.measures
               if measure.name in overall.measures and measure.bound(outcome.data_set)]
     values = [median(measured(*pair)) for pair in wanted if not missing(*pair)]
     if not values:
-        return "all", overall.name, "not measured", str(overall.asked), ""
+        return []
     mean = geometric_mean(values)
     count = "" if len(values) == len(wanted) else f" ({len(values)} of {len(wanted)})"
-    return "all", overall.name, f"{number(mean)} {overall.unit}{count}", str(overall.asked), verdict(mean, overall.asked, judged)
+    return [("all", overall.name, f"{number(mean)} {overall.unit}{count}", str(overall.asked), verdict(mean, overall.asked, judged))]
 
 
 def missing(outcome: Outcome, measure: Measure) -> list[str]:

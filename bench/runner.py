@@ -41,6 +41,7 @@ class RunFailed(Exception):
     def __init__(self, command: list[str], what: str, stderr: str = ""):
         lines = [f"{what}: {shlex.join(command)}", *("  " + line for line in stderr.splitlines()[-10:])]
         super().__init__("\n".join(lines))
+        self.what = what
 
 
 def run(command: list[str], environment: dict[str, str] | None = None, groups: Sequence[Path] = ()) -> Run:
