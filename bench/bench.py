@@ -1,10 +1,11 @@
-"""Measures linblock: python3 bench/bench.py store --data DIR. One record a run goes to results/NAME.jsonl,
+"""Measures linblock: python3 bench/bench.py store|train --data DIR. One record a run goes to results/NAME.jsonl,
 the tables to stdout and, for docs/benchmarks.md, to results/NAME.md."""
 import argparse
 import os
 import resource
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import data
@@ -12,11 +13,14 @@ import peers
 import report
 import runner
 import store
-from experiments import Bench, Experiment, Outcome, remove, run_experiment
+import train
+from experiments import Bench, Experiment, Outcome, Suite, remove, run_experiment
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-BENCHES: dict[str, tuple[Experiment, ...]] = {"store": store.EXPERIMENTS}
+BENCHES: dict[str, Suite] = {"store": store.SUITE, "train": train.SUITE}
+BESIDE_LINBLOCK = {"store_rates": "store_rates", "model_objective": "model_objective", "iteration_clock": "iteration_clock.so"}
 NO_DATA_SET = "generated"
+MOST_REPEATS_OF_LARGE = 2
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -24,14 +28,19 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("name", choices=BENCHES, help="which bench to run")
     parser.add_argument("--data", type=Path, default=os.environ.get("LINBLOCK_DATA") or None, metavar="DIR",
                         help="the folder of real data (default: LINBLOCK_DATA)")
-    parser.add_argument("--linblock", type=Path, default=REPOSITORY / "build/release/linblock", metavar="PATH")
-    parser.add_argument("--rates", type=Path, default=REPOSITORY / "build/release/store_rates", metavar="PATH")
+    parser.add_argument("--linblock", type=Path, default=REPOSITORY / "build/release/linblock", metavar="PATH",
+                        help="the other programs of the bench are looked for beside it")
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "linblock-bench", metavar="DIR",
                         help="made data is kept here and used again")
     parser.add_argument("--results", type=Path, default=REPOSITORY / "results", metavar="DIR")
     parser.add_argument("--repeats", type=int, metavar="N", help="runs of each program (default: 5, with --quick 1)")
     parser.add_argument("--quick", action="store_true", help="little data, to see in seconds that all of it works")
+    parser.add_argument("--only", metavar="NAME", help="only the experiments whose name begins so")
+    parser.add_argument("--sets", metavar="A,B", type=lambda text: text.split(","), help="only these data sets")
     options = parser.parse_args()
+    if not select(BENCHES[options.name], options):
+        parser.error("no experiment is left; there are: " + "; ".join(
+            f"{experiment.name} ({', '.join(experiment.data_sets)})" for experiment in BENCHES[options.name].experiments))
     if options.repeats is None:
         options.repeats = 1 if options.quick else 5
     if options.repeats < 1:
@@ -45,15 +54,28 @@ def is_program(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
-def find_tools(options: argparse.Namespace, experiments: tuple[Experiment, ...]) -> tuple[dict[str, str], list[str]]:
+def select(suite: Suite, options: argparse.Namespace) -> tuple[Experiment, ...]:
+    """The experiments asked for, on the data sets asked for."""
+    chosen = [experiment for experiment in suite.experiments if experiment.name.startswith(options.only or "")]
+    if options.sets is None:
+        return tuple(chosen)
+    narrowed = [replace(experiment, data_sets=tuple(name for name in experiment.data_sets if name in options.sets))
+                for experiment in chosen]
+    return tuple(experiment for experiment in narrowed if experiment.data_sets)
+
+
+def find_tools(linblock: Path, experiments: tuple[Experiment, ...]) -> tuple[dict[str, str], list[str]]:
     """Where the programs are that the experiments need, and a sentence on each that is not ours or not here."""
-    needed = {program.tool for experiment in experiments for program in experiment.programs}
+    programs = [program for experiment in experiments for program in experiment.all_programs()]
+    needed = {program.tool for program in programs} | {program.preload for program in programs}
     tools, sentences = peers.find(needed)
-    for name, path in (("linblock", options.linblock), ("store_rates", options.rates)):
-        if is_program(path):
-            tools[name] = str(path.resolve())
+    tools["linblock"] = str(linblock.resolve())
+    for name, file in BESIDE_LINBLOCK.items():
+        path = linblock.resolve().with_name(file)
+        if path.is_file():
+            tools[name] = str(path)
         elif name in needed:
-            sentences.append(f"{name} is absent (build it, or say where it is)")
+            sentences.append(f"{name} is absent (build it beside linblock)")
     return tools, sentences
 
 
@@ -61,17 +83,45 @@ def run_all(experiments: tuple[Experiment, ...], bench: Bench, real_data: Path |
     """Data set by data set; a data set that cannot be had is left out, and a sentence says why."""
     outcomes, absent = [], []
     for name in dict.fromkeys(name for experiment in experiments for name in experiment.data_sets):
+        chosen = [experiment for experiment in experiments if name in experiment.data_sets]
         try:
             print(f"{name}: making it, unless it is there", file=sys.stderr)
-            text = data.make(name, bench.scratch, real_data, bench.tools["linblock"], bench.quick)
+            places = places_for(name, bench) | texts_for(name, chosen, bench, real_data)
         except data.Absent as reason:
             absent.append(f"data set {name} is absent ({reason})")
             print(absent[-1], file=sys.stderr)
             continue
-        data.warm(text)
-        outcomes += [run_experiment(experiment, name, text, bench) for experiment in experiments if name in experiment.data_sets]
-    outcomes += [run_experiment(experiment, NO_DATA_SET, None, bench) for experiment in experiments if not experiment.data_sets]
+        repeats = min(bench.repeats, MOST_REPEATS_OF_LARGE) if data.RECIPES[name].large else bench.repeats
+        for experiment in chosen:
+            data.warm(places["text"])
+            outcomes.append(run_experiment(experiment, name, places, repeats, bench))
+    outcomes += [run_experiment(experiment, NO_DATA_SET, places_for(NO_DATA_SET, bench), bench.repeats, bench)
+                 for experiment in experiments if not experiment.data_sets]
     return outcomes, absent
+
+
+def places_for(data_set: str, bench: Bench) -> dict[str, object]:
+    return {
+        "bench": Path(__file__).resolve().parent,
+        "store": bench.scratch / f"{data_set}.store",
+        "model": bench.scratch / f"{data_set}.model",
+        "trace": bench.scratch / f"{data_set}.trace",
+        "generated": bench.scratch / "generated.svm",
+    }
+
+
+def texts_for(data_set: str, experiments: list[Experiment], bench: Bench, real_data: Path | None) -> dict[str, Path]:
+    """The text of a data set, with its test text and other forms where a program asks for them."""
+    def make(name: str) -> Path:
+        return data.make(name, bench.scratch, real_data, bench.tools["linblock"], bench.quick)
+
+    arguments = [program.arguments for experiment in experiments for program in experiment.all_programs() if program.tool in bench.tools]
+    texts = {"text": make(data_set)}
+    if any("{test}" in words for words in arguments):
+        texts["test"] = make(f"{data_set}.test")
+    if any("{vw_text}" in words for words in arguments):
+        texts["vw_text"] = data.for_vw(texts["text"])
+    return texts
 
 
 def describe(bench: Bench, sentences: list[str]) -> list[str]:
@@ -80,7 +130,8 @@ def describe(bench: Bench, sentences: list[str]) -> list[str]:
     return [
         f"{computer['cpu']}, {computer['cores']} cores, {computer['memory_bytes'] / (1 << 30):.1f} GiB, {computer['kernel']}; "
         f"linblock at {bench.commit}",
-        f"runs of each program: {bench.repeats}, in turn; shown are the median (least-most); page cache warm",
+        f"runs of each program: {bench.repeats}, in turn; shown are the median (least-most); page cache warm, "
+        "unless the program's name says cold",
         f"peak memory under {floor:.0f} MiB, that of the bench itself, cannot be told apart",
         *(["quick: little data, so nothing is judged"] if bench.quick else []),
         *sentences,
@@ -89,13 +140,15 @@ def describe(bench: Bench, sentences: list[str]) -> list[str]:
 
 def main() -> int:
     options = parse_arguments()
-    experiments = BENCHES[options.name]
-    # A quick run has its own files: it must not stand in for measured ones.
-    name = options.name + ("-quick" if options.quick else "")
+    suite = BENCHES[options.name]
+    experiments = select(suite, options)
+    # A part, or a quick run, has its own files: it must not stand in for what was measured in full.
+    part = "-part" if options.only or options.sets else ""
+    name = options.name + part + ("-quick" if options.quick else "")
     scratch = options.scratch.resolve() / ("quick" if options.quick else "full")
     for folder in (scratch, options.results):
         folder.mkdir(parents=True, exist_ok=True)
-    tools, sentences = find_tools(options, experiments)
+    tools, sentences = find_tools(options.linblock, experiments)
     bench = Bench(tools, scratch, options.results / f"{name}.jsonl", runner.commit_of(REPOSITORY), runner.machine(),
                   options.repeats, options.quick)
     try:
@@ -107,13 +160,16 @@ def main() -> int:
         return 130
     finally:
         remove(scratch / "generated.svm")  # a gigabyte that no later run uses
-    tables = (report.measures_table(outcomes, judged=not options.quick), report.programs_table(outcomes))
+    tables = (report.measures_table(outcomes, suite.overall, judged=not options.quick), report.programs_table(outcomes))
     shorten = {str(scratch): "SCRATCH", f"{REPOSITORY}/": ""}
     page = (f"linblock bench {name}", tables, describe(bench, sentences + absent), report.command_lines(outcomes, shorten))
     (options.results / f"{name}.md").write_text(report.document(*page, markdown=True))
     print(report.document(*page, markdown=False))
     print(f"wrote {bench.journal} and {options.results / name}.md", file=sys.stderr)
-    return 0
+    failures = [failure for outcome in outcomes for failure in outcome.failures]
+    for failure in failures:
+        print(f"bench: {failure}", file=sys.stderr)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

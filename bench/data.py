@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import peers
 from runner import RunFailed
 
 QUICK_ROWS = 2000
+RESCALE = Path(__file__).resolve().with_name("rescale.py")
 
 
 @dataclass(frozen=True)
@@ -22,18 +24,41 @@ class Recipe:
     source: str = ""  # below the folder of real data
     script: str = ""  # in tools/ beside that folder, or in it
     module: str = ""  # a Python module the command needs
+    rescale: str = ""  # what rescale.py does to the text, if anything
+    large: bool = False  # minutes a run: fewer of them, and none in a quick bench
 
 
+def documents(rows: int, **more) -> Recipe:
+    return Recipe(f"{{linblock}} generate documents -o - --rows {rows} --features 1000000 --nonzeros 110 -q", **more)
+
+
+def real(source: str, **more) -> Recipe:
+    return Recipe("zstd -dcq {source}", source=source, **more)
+
+
+def splice(part: str, lengths_and_window: str, **more) -> Recipe:
+    return Recipe(peers.DEBIAN_PYTHON + " {script} {source} " + lengths_and_window, source=f"splice/C_elegans_acc_{part}.fasta.bz2",
+                  script="splice_expand.py", module="numpy", **more)
+
+
+# "NAME.test" is what a model of NAME is tested on.
 RECIPES = {
-    "documents": Recipe("{linblock} generate documents -o - --rows 320000 --features 1000000 --nonzeros 110 -q"),
+    "documents": documents(320_000),
+    "documents.test": documents(340_000, rescale="--skip 320000"),  # the rows that follow; another seed has other classes
+    "documents-many": documents(1_000_000),
     "dense": Recipe("{linblock} generate dense -o - --rows 265000 --features 100 -q"),
-    "imdb": Recipe("zstd -dcq {source}", source="imdb/imdb.train.svm.zst"),
-    "splice": Recipe(
-        peers.DEBIAN_PYTHON + " {script} {source} 6 6 141",
-        source="splice/C_elegans_acc_100000.fasta.bz2",
-        script="splice_expand.py",
-        module="numpy",
-    ),
+    "imdb": real("imdb/imdb.train.svm.zst"),
+    "imdb.test": real("imdb/imdb.test8000.svm.zst"),
+    "kddcup99": real("kddcup99/kddcup99.svm.zst", rescale="--positive 1"),  # normal against all attacks
+    "kddcup99.test": real("kddcup99/kddcup99.t.svm.zst", rescale="--positive 1"),
+    "mnist": real("mnist/mnist.svm.zst", rescale="--positive 1 --divide 255"),  # the digit 1 against the others
+    "mnist.test": real("mnist/mnist.t3000.svm.zst", rescale="--positive 1 --divide 255"),
+    "splice": splice("100000", "6 6 141"),
+    "splice.test": splice("modsel", "6 6 141"),
+    "splice-unit": splice("100000", "6 6 141", rescale="--unit-length"),
+    "splice-unit.test": splice("modsel", "6 6 141", rescale="--unit-length"),
+    "splice-large": splice("100000", "1 8 398", rescale="--unit-length", large=True),
+    "splice-large.test": splice("modsel", "1 8 398 10000", rescale="--unit-length", large=True),
 }
 
 
@@ -44,13 +69,28 @@ class Absent(Exception):
 def make(name: str, scratch: Path, real_data: Path | None, linblock: str, quick: bool) -> Path:
     """The text of a data set, made unless a complete one is there already. Throws Absent."""
     recipe = RECIPES[name]
+    if quick and recipe.large:
+        raise Absent("too large for a quick run")
     # The recipe is part of the name, so that text made by an older one is not taken for it.
     rows = QUICK_ROWS if quick else None
     digest = hashlib.sha256(repr((recipe, rows)).encode()).hexdigest()[:8]
     text = scratch / f"{name}-{digest}.svm"
     if not text.exists():
-        write_text(command_of(recipe, real_data, linblock), text, rows)
+        write_text(pipeline_of(recipe, real_data, linblock), text, rows)
     return text
+
+
+def for_vw(text: Path) -> Path:
+    """The same rows as Vowpal Wabbit reads them: a bar between the label and the features."""
+    converted = text.with_suffix(".vw")
+    if not converted.exists():
+        write_text([["sed", "s/ / | /", str(text)]], converted, rows=None)
+    return converted
+
+
+def pipeline_of(recipe: Recipe, real_data: Path | None, linblock: str) -> list[list[str]]:
+    rescale = [[sys.executable, str(RESCALE), *recipe.rescale.split()]] if recipe.rescale else []
+    return [command_of(recipe, real_data, linblock), *rescale]
 
 
 def command_of(recipe: Recipe, real_data: Path | None, linblock: str) -> list[str]:
@@ -76,12 +116,12 @@ def first_of(name: str, *folders: Path) -> str:
     raise Absent(f"no {name} with the real data")
 
 
-def write_text(command: list[str], text: Path, rows: int | None) -> None:
+def write_text(pipeline: list[list[str]], text: Path, rows: int | None) -> None:
     """Under another name until it is complete, and on the disk before anything is timed beside it."""
     partial = text.with_suffix(".partial")
     try:
         with partial.open("wb") as file:
-            print_into(file, command, rows)
+            print_into(file, pipeline, rows)
             file.flush()
             os.fsync(file.fileno())
         partial.rename(text)
@@ -89,25 +129,28 @@ def write_text(command: list[str], text: Path, rows: int | None) -> None:
         partial.unlink(missing_ok=True)
 
 
-def print_into(file, command: list[str], rows: int | None) -> None:
+def print_into(file, pipeline: list[list[str]], rows: int | None) -> None:
+    """What the last command prints, all of it or its first rows; each command reads what the one before it prints."""
+    processes: list[subprocess.Popen] = []
     with tempfile.TemporaryFile() as stderr:
-        if rows is None:
-            code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=stderr).returncode
-        else:
-            code = print_first_rows(file, command, rows, stderr)
-        if code != 0:
+        try:
+            for command in pipeline:
+                source = processes[-1].stdout if processes else subprocess.DEVNULL
+                processes.append(subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=stderr))
+                if source is not subprocess.DEVNULL:
+                    source.close()  # the next command has it
+            with processes[-1].stdout as lines:
+                file.writelines(itertools.islice(lines, rows))
+                enough = bool(lines.readline())  # more than asked for: how they end does not matter
+            codes = [process.wait() for process in processes if not enough]
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+        if any(codes):
             stderr.seek(0)
-            raise RunFailed(command, f"exit code {code}", stderr.read().decode(errors="replace"))
-
-
-def print_first_rows(file, command: list[str], rows: int, stderr) -> int:
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr) as process:
-        file.writelines(itertools.islice(process.stdout, rows))
-        more = process.stdout.readline()
-        if more:
-            process.kill()
-        code = process.wait()
-    return 0 if more else code  # without more rows it ended by itself, perhaps badly
+            failed = next(command for command, code in zip(pipeline, codes) if code)
+            raise RunFailed(failed, f"exit code {max(codes, key=abs)}", stderr.read().decode(errors="replace"))
 
 
 def warm(text: Path) -> None:

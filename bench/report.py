@@ -1,33 +1,54 @@
 """The tables at the end of a bench: plain text for the terminal, Markdown for docs/benchmarks.md."""
 import shlex
 from collections.abc import Sequence
-from statistics import median
+from statistics import geometric_mean, median
 
-from experiments import Measure, Outcome, median_wall
+from experiments import Bound, Measure, Outcome, Overall, median_wall
 from runner import Run
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
 
 
-def measures_table(outcomes: Sequence[Outcome], judged: bool) -> Table:
+def measures_table(outcomes: Sequence[Outcome], overall: Sequence[Overall], judged: bool) -> Table:
     head = ("data set", "measure", "measured", "asked", "")
-    return head, [measure_row(outcome, measure, judged) for outcome in outcomes for measure in outcome.experiment.measures]
+    rows = [measure_row(outcome, measure, judged) for outcome in outcomes for measure in outcome.experiment.measures]
+    return head, rows + [row for one in overall for row in overall_rows(one, outcomes, judged)]
 
 
 def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, ...]:
     bound = measure.bound(outcome.data_set)
-    missing = [program.tool for program in outcome.experiment.programs
-               if program.name in measure.programs and program.name not in outcome.runs]
-    if missing:
-        return outcome.data_set, measure.name, "not measured", str(bound or "-"), f"no {missing[0]}"
-    values = measure.values(*(outcome.runs[name] for name in measure.programs))
+    reasons = missing(outcome, measure)
+    if reasons:
+        return outcome.data_set, measure.name, "not measured", str(bound or "-"), reasons[0]
+    values = measured(outcome, measure)
+    return (outcome.data_set, measure.name, f"{spread(values)} {measure.unit}".strip(), str(bound or "-"),
+            verdict(median(values), bound, judged))
+
+
+def overall_rows(overall: Overall, outcomes: Sequence[Outcome], judged: bool) -> list[tuple[str, ...]]:
+    """One, or none where nothing of it was measured."""
+    wanted = [(outcome, measure) for outcome in outcomes for measure in outcome.experiment.measures
+              if measure.name in overall.measures and measure.bound(outcome.data_set)]
+    values = [median(measured(*pair)) for pair in wanted if not missing(*pair)]
+    if not values:
+        return []
+    mean = geometric_mean(values)
+    count = "" if len(values) == len(wanted) else f" ({len(values)} of {len(wanted)})"
+    return [("all", overall.name, f"{number(mean)} {overall.unit}{count}", str(overall.asked), verdict(mean, overall.asked, judged))]
+
+
+def missing(outcome: Outcome, measure: Measure) -> list[str]:
+    return [outcome.missing[name] for name in measure.programs if name in outcome.missing]
+
+
+def measured(outcome: Outcome, measure: Measure) -> Sequence[float]:
+    return measure.values(*(outcome.runs[name] for name in measure.programs))
+
+
+def verdict(value: float, bound: Bound | None, judged: bool) -> str:
     if bound is None:
-        verdict = ""
-    elif not judged:
-        verdict = "not judged"
-    else:
-        verdict = "ok" if bound.holds(median(values)) else "MISSED"
-    return outcome.data_set, measure.name, f"{spread(values)} {measure.unit}", str(bound or "-"), verdict
+        return ""
+    return "not judged" if not judged else "ok" if bound.holds(value) else "MISSED"
 
 
 def programs_table(outcomes: Sequence[Outcome]) -> Table:
@@ -39,7 +60,10 @@ def program_rows(outcome: Outcome) -> list[tuple[str, ...]]:
     """The last program of an experiment is ours; the ratio says how many times longer the others take."""
     *others, ours = [program.name for program in outcome.experiment.programs]
     rows = []
-    for name, runs in outcome.runs.items():
+    for name in (*others, ours):
+        if name not in outcome.runs:
+            continue
+        runs = outcome.runs[name]
         compared = name in others and ours in outcome.runs
         ratio = number(median_wall(runs) / median_wall(outcome.runs[ours])) if compared else ""
         rows.append((outcome.data_set, name, *costs(runs), ratio))

@@ -8,7 +8,8 @@ import shlex
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -23,6 +24,7 @@ class Run:
     disk_bytes_read: int
     first_output_seconds: float | None  # when the first byte of stdout came
     stdout: str
+    trace: list[dict] = field(default_factory=list)  # of a program that wrote one: a line each
 
     def summary(self) -> dict:
         """The one JSON object that a program prints under --json; empty for other output."""
@@ -39,14 +41,20 @@ class RunFailed(Exception):
     def __init__(self, command: list[str], what: str, stderr: str = ""):
         lines = [f"{what}: {shlex.join(command)}", *("  " + line for line in stderr.splitlines()[-10:])]
         super().__init__("\n".join(lines))
+        self.what = what
 
 
-def run(command: list[str]) -> Run:
-    """Runs a program to its end; throws RunFailed unless it exits with 0."""
+def run(command: list[str], environment: dict[str, str] | None = None, groups: Sequence[Path] = ()) -> Run:
+    """Runs a program to its end, in control groups if any are given; throws RunFailed unless it exits with 0."""
+    def join() -> None:
+        for processes in groups:
+            processes.write_text("0")
+
     with tempfile.TemporaryFile() as stderr:
         begin = time.perf_counter()
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr)
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
+                                       env=os.environ | (environment or {}), preexec_fn=join if groups else None)
         except OSError as error:
             raise RunFailed(command, f"cannot start ({error.strerror})") from error
         try:
@@ -86,6 +94,21 @@ def read_all(descriptor: int, begin: float) -> tuple[bytes, float | None]:
     return b"".join(pieces), first_output
 
 
+def evict(path: Path) -> None:
+    """Puts a file, or the files of a folder, out of the page cache, so that the next reader has to use the disk."""
+    for file in path.iterdir() if path.is_dir() else [path]:
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)  # what is not yet written cannot be put out
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(descriptor)
+
+
+def read_trace(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def io_counts(process: int) -> dict[str, int]:
     try:
         lines = Path(f"/proc/{process}/io").read_text().splitlines()
@@ -98,6 +121,7 @@ def record(path: Path, measured: Run, commit: str, machine: dict, **labels) -> N
     """Appends a run to a JSONL file; what the program printed is kept only when it is a JSON summary."""
     fields = dataclasses.asdict(measured)
     fields.pop("stdout")
+    fields.pop("trace")
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     line = labels | fields | {"summary": measured.summary(), "commit": commit, "machine": machine, "time": now}
     with path.open("a") as file:

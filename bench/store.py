@@ -1,7 +1,7 @@
 """The store: text to chunks against LIBLINEAR's reading of the same text, and how fast chunks come back."""
 from statistics import median
 
-from experiments import Bound, Experiment, Measure, Program, median_wall, summaries
+from experiments import Bound, Experiment, Measure, Program, Suite, median_wall, summaries
 
 MEBIBYTE = 1 << 20
 DATA_SETS = ("documents", "dense", "imdb", "splice")
@@ -38,7 +38,7 @@ def wall_seconds(runs):
     return [run.wall_seconds for run in runs]
 
 
-EXPERIMENTS = (
+SUITE = Suite((
     Experiment("pack", (LIBLINEAR_LOAD, PACK), data_sets=DATA_SETS, measures=(
         Measure("LIBLINEAR load / pack", "times", BOTH, load_over_pack, Bound(least=10)),
         Measure("the same, its model not written", "times", BOTH, load_before_model_over_pack),
@@ -60,4 +60,4 @@ EXPERIMENTS = (
     Experiment("generate", (GENERATE,), rows=(565_000, 2_000), measures=(
         Measure("generate 1 GB of documents", "s", (GENERATE.name,), wall_seconds, Bound(most=10)),
     )),
-)
+))
