@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -76,8 +78,10 @@ class ModelReader {
 void read_header(ModelReader& reader, Model& model) {
   bool have_features = false;
   size_t classes = 0;
+  std::set<std::string, std::less<>> seen;
   while (true) {
     const std::string_view key = reader.word();
+    if (!seen.emplace(key).second) reader.refuse(fmt::format("its header has '{}' twice", key.substr(0, 40)));
     if (key == "solver_type") {
       model.solver_type = reader.word();
     } else if (key == "nr_class") {
@@ -91,6 +95,8 @@ void read_header(ModelReader& reader, Model& model) {
     } else if (key == "label") {
       if (classes == 0) reader.refuse("its labels come before their number");
       for (size_t i = 0; i < classes; ++i) model.labels.push_back(reader.number<int32_t>("label"));
+      if (std::set<int32_t>(model.labels.begin(), model.labels.end()).size() != classes)
+        reader.refuse("it has the same label twice");
     } else if (key == "w") {
       break;
     } else {
@@ -124,7 +130,10 @@ void read_metadata(const std::string& path, Model& model) {
   const std::vector<unsigned char> bytes = read_whole_file(beside, kMostMetadata);
   try {
     const auto json = nlohmann::json::parse(bytes.begin(), bytes.end());
-    model.index_base = json.at("index_base");
+    const double index_base = json.at("index_base");
+    if (index_base != 0 && index_base != 1)
+      fail(ErrorKind::damaged, "'{}' has the index base {}: only 0 and 1 are possible", beside, index_base);
+    model.index_base = static_cast<int>(index_base);
     model.normalized = json.at("normalized");
     model.against_rest = json.at("against_rest");
   } catch (const nlohmann::json::exception& error) {
@@ -162,8 +171,15 @@ void Model::probabilities(std::span<const double> decisions, std::span<double> o
     out[1] = 1 - out[0];
     return;
   }
+  // In logarithms, so that shares that are all next to nothing keep their proportions.
+  double largest = -std::numeric_limits<double>::infinity();
+  for (size_t c = 0; c < decisions.size(); ++c) {
+    const double decision = decisions[c];
+    out[c] = decision > 0 ? -std::log1p(std::exp(-decision)) : decision - std::log1p(std::exp(decision));
+    largest = std::max(largest, out[c]);
+  }
   double sum = 0;
-  for (size_t c = 0; c < decisions.size(); ++c) sum += out[c] = sigmoid(decisions[c]);
+  for (double& share : out) sum += share = std::exp(share - largest);
   for (double& share : out) share /= sum;
 }
 
@@ -238,7 +254,10 @@ Model load_model(const std::string& path) {
   if (model.features > format::kLargestIndex || rows * model.columns() > reader.left() / 2 + 1)
     reader.refuse(fmt::format("it claims {} features, more than it can hold", model.features));
   model.weights.resize(rows * model.columns());
-  for (float& weight : model.weights) weight = static_cast<float>(reader.number<double>("weight"));
+  for (float& weight : model.weights) {
+    weight = static_cast<float>(reader.number<double>("weight"));
+    if (!std::isfinite(weight)) reader.refuse("its weight is too large for a 32-bit float");
+  }
   if (!reader.at_end()) reader.refuse("it has more weights than features");
   read_metadata(path, model);
   return model;

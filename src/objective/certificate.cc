@@ -23,8 +23,8 @@ double margin_of(const Row& row, double sign, double bias, std::span<const float
 Certifier::Certifier(const Problem& problem, const Task& task, size_t features_at_once)
     : problem_(problem),
       costs_(problem, task),
-      features_at_once_(std::clamp<size_t>(features_at_once, 1, problem.weights())),
-      passes_((problem.weights() + features_at_once_ - 1) / features_at_once_) {}
+      features_at_once_(std::max<size_t>(1, std::min(features_at_once, problem.weights()))),
+      passes_(std::max<size_t>(1, (problem.weights() + features_at_once_ - 1) / features_at_once_)) {}
 
 void Certifier::begin_pass(size_t pass) {
   begin_ = pass * features_at_once_;

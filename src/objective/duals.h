@@ -39,6 +39,9 @@ class Duals {
 
   // As many as the chunk has rows.
   std::span<double> page(size_t chunk) { return {alpha_.data() + at_[chunk], begin_[chunk + 1] - begin_[chunk]}; }
+  std::span<const double> page(size_t chunk) const {
+    return {alpha_.data() + at_[chunk], begin_[chunk + 1] - begin_[chunk]};
+  }
   std::span<uint8_t> rest(size_t chunk) { return {rest_.data() + at_[chunk], begin_[chunk + 1] - begin_[chunk]}; }
   // Everything; in memory only.
   std::span<double> all() { return alpha_; }

@@ -260,7 +260,8 @@ float DualDescent::worth(const L& loss, const Block& block, const Visitor& visit
   const double own_gap = cost * loss.value(margin) + alpha * margin - (alpha == 0 ? 0 : loss.dual_value(alpha, cost));
   const bool free = alpha > 0 && alpha < loss.largest_alpha(cost);
   const double near = free ? 1 : std::exp(-4 * std::abs(margin - 1));
-  return static_cast<float>(std::max(near + own_gap, 0.0) / static_cast<double>(bytes));
+  const double worth = (near + own_gap) / static_cast<double>(bytes);
+  return worth > 0 ? static_cast<float>(std::min(worth, 1e30)) : 0;  // whatever huge values make of it
 }
 
 template <DualLoss L>

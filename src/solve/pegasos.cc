@@ -24,6 +24,7 @@ namespace linblock {
 
 namespace {
 
+constexpr double kLargest = 1e30;     // of a change to u
 constexpr double kLeastScale = 1e-9;  // below it u is made w again, before float runs out of range
 
 class PegasosSteps {
@@ -118,8 +119,16 @@ class PegasosSteps {
 
   // u += change * x, and |u|^2 with it.
   void add(const Row& row, double change) {
-    double product = exact_dot(row.index, row.value, u_.data());
     double x2 = squared_norm(row.value);
+    if (const double largest = std::abs(change) * std::sqrt(x2); largest > kLargest) {
+      // A float could not hold it: u is made smaller, and its scale larger.
+      const double factor = largest / kLargest;
+      for (float& weight : u_) weight = static_cast<float>(weight / factor);
+      scale_ *= factor;
+      norm2_ /= factor * factor;
+      change /= factor;
+    }
+    double product = exact_dot(row.index, row.value, u_.data());
     add_scaled(row.index, row.value, static_cast<float>(change), u_.data());
     if (problem_.has_bias()) {
       product += problem_.bias * double{u_.back()};

@@ -109,9 +109,12 @@ void Run::work_on_pass(const BlockOrder& order, const std::function<bool(const B
       },
       block);
   summary_.solve_seconds += pass_solve_seconds_;
-  if (stopped() && checkpoint.wanted())
-    fail(ErrorKind::interrupted, "interrupted in pass {}: the same command goes on from {}", pass,
-         finished ? "here" : "the last checkpoint");
+  if (!stopped() || !checkpoint.wanted()) return;
+  const bool saved = path_kind(checkpoint.path) == PathKind::file;
+  fail(ErrorKind::interrupted, "interrupted in pass {}: the same command {}", pass,
+       finished ? "goes on from here"
+       : saved  ? "goes on from the last checkpoint"
+                : "begins anew");
 }
 
 PassReport Run::pass_report() const {

@@ -50,8 +50,10 @@ Summary solve_subsample(const Problem& problem, const SolveOptions& options, con
   Solution& solution = solutions.front();
   if (solution.duals.empty()) solution.duals = run.make_duals();
   BlockOrder order;
-  order.chunks =
-      draw_part(*problem.store, method.share, run.plan().window_bytes - run.plan().certify_bytes, options.seed);
+  const Plan& plan = run.plan();
+  // Where rows are streamed, the certificate's sums come out of the window.
+  const uint64_t room = plan.window_bytes - (plan.rows == RowsHeld::streamed ? plan.certify_bytes : 0);
+  order.chunks = draw_part(*problem.store, method.share, room, options.seed);
   for (uint32_t end = kChunksPerBlock; end < order.chunks.size(); end += kChunksPerBlock) order.ends.push_back(end);
   order.ends.push_back(static_cast<uint32_t>(order.chunks.size()));
   run.hold(order.chunks);
@@ -63,7 +65,7 @@ Summary solve_subsample(const Problem& problem, const SolveOptions& options, con
     descent.begin_pass(run.pass);
     run.work_on_pass(
         order, [&](const Block& block, size_t number) { return descent.solve_block(block, number, {}); }, save,
-        run.plan().duals_in_file);
+        plan.duals_in_file);
     PassReport report = run.pass_report();
     const double w2 = descent.squared_weights();
     report.primal_estimate = 0.5 * w2 + descent.losses();

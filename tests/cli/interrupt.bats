@@ -22,7 +22,9 @@ interrupted() {
   fi
 }
 
+# A block that was not done leaves nothing to go on from, and that is said.
 goes_on() {
+  if [[ "$output" == *"begins anew"* ]]; then return; fi
   [ -s m.checkpoint/STATE ]
   [ ! -e m ]
   run timeout --preserve-status -s INT -k 20 1 "$LINBLOCK" train s -o m --tolerance 1e-12 --cost 1000 \
@@ -37,17 +39,15 @@ goes_on() {
 }
 
 @test "Ctrl-C ends blocks that are solved to convergence as soon" {
-  skip "a bug: the stop signal is looked at between blocks only, and these take up to 15 s"
   make_hard_store
   interrupted --inner converge
   goes_on --inner converge
 }
 
 @test "Ctrl-C ends one block of everything as soon" {
-  skip "a bug: the stop signal is looked at between blocks only, and this one takes longer than 20 s"
   make_hard_store
   interrupted --schedule fixed --blocks 1 --inner converge
-  goes_on --schedule fixed --blocks 1 --inner converge
+  [[ "$output" == *"begins anew"* ]]
 }
 
 @test "Ctrl-C ends streamed training as soon" {
@@ -66,10 +66,9 @@ goes_on() {
 }
 
 @test "Ctrl-C ends the other solvers with 130" {
-  skip "a bug: they end with 0 and save what they have as if it were the answer"
   make_hard_store
   for options in "--solver pegasos" "--solver subsample --tolerance 1e-12 --cost 1000"; do
-    run timeout --preserve-status -s INT -k 20 1.5 "$LINBLOCK" train s -o m --max-passes 1000000 $options
+    run timeout --preserve-status -s INT -k 20 1.5 "$LINBLOCK" train s -o m --fresh --max-passes 1000000 $options
     expect 130 "interrupted"
   done
 }

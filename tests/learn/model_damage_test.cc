@@ -73,9 +73,7 @@ TEST_F(ModelDamage, EveryTruncationIsRefusedThatLosesAWeight) {
 
 TEST_F(ModelDamage, EveryChangedByteIsRefusedOrLeavesAWholeModel) { expect_no_trouble_from_changes(kPlain); }
 
-TEST_F(ModelDamage, DISABLED_EveryChangedByteOfExponentsIsRefusedOrLeavesAWholeModel) {
-  expect_no_trouble_from_changes(kWhole);
-}
+TEST_F(ModelDamage, EveryChangedByteOfExponentsIsRefusedOrLeavesAWholeModel) { expect_no_trouble_from_changes(kWhole); }
 
 TEST_F(ModelDamage, AbsurdSizesAreRefusedBeforeAnythingIsAllocated) {
   for (const char* features : {"4", "1000000", "4294967294", "4294967296", "99999999999", "18446744073709551615"})
@@ -113,17 +111,17 @@ TEST_F(ModelDamage, WeightsThatAreNotNumbersAreRefused) {
   expect_refused(kWhole + "4 \n", "more weights than features");
 }
 
-TEST_F(ModelDamage, DISABLED_AWeightThatAFloatCannotHoldIsRefused) {
+TEST_F(ModelDamage, AWeightThatAFloatCannotHoldIsRefused) {
   for (const char* weight : {"1e39", "-1e300"})
     expect_refused(replaced(kWhole, "0.5 ", std::string(weight) + " "), "its weight is");
 }
 
-TEST_F(ModelDamage, DISABLED_AKeyThatComesTwiceIsRefused) {
+TEST_F(ModelDamage, AKeyThatComesTwiceIsRefused) {
   expect_refused(replaced(kWhole, "label 1 -1\n", "label 1 -1\nlabel 1 -1\n"), "label");
   expect_refused(replaced(kWhole, "label 1 -1\n", "label 1 -1\nnr_class 3\n"), "class");
 }
 
-TEST_F(ModelDamage, DISABLED_TheSameLabelTwiceIsRefused) {
+TEST_F(ModelDamage, TheSameLabelTwiceIsRefused) {
   expect_refused(replaced(kWhole, "label 1 -1", "label 1 1"), "label");
 }
 
@@ -137,7 +135,7 @@ TEST_F(ModelDamage, AJsonThatCannotBeUnderstoodIsRefused) {
   }
 }
 
-TEST_F(ModelDamage, DISABLED_AnIndexBaseOtherThanZeroAndOneIsRefused) {
+TEST_F(ModelDamage, AnIndexBaseOtherThanZeroAndOneIsRefused) {
   for (const char* base : {"-1", "2", "1000000000000", "0.5"}) {
     SCOPED_TRACE(base);
     write_file(path_ + ".json",

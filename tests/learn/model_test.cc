@@ -171,7 +171,7 @@ TEST(Model, GivesProbabilitiesThatAddUpToOne) {
 }
 
 // However sure, never 0 / 0.
-TEST(Model, DISABLED_GivesProbabilitiesForDecisionsOfAnySize) {
+TEST(Model, GivesProbabilitiesForDecisionsOfAnySize) {
   Model model = two_class_model({1}, -1, "L2R_LR_DUAL");
   model.labels = {1, 2, 3};
   std::vector<double> shares(3);

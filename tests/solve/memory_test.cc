@@ -56,7 +56,7 @@ TEST_F(TrainMemory, HoldsForManyFeatures) {
   expect_trained({"--loss", "hinge", "--solver", "pegasos", "--max-passes", "3"});
 }
 
-TEST_F(TrainMemory, DISABLED_HoldsForVeryManyTinyRows) {
+TEST_F(TrainMemory, HoldsForVeryManyTinyRows) {
   std::ofstream text(folder_ / "tiny.svm");
   for (int i = 0; i < 500000; ++i) text << (i % 3 == 0 ? "1 1:1 2:1\n" : "-1 2:1 3:1\n");
   text.close();

@@ -152,12 +152,12 @@ TEST_F(Blocks, WithADamagedChunkFailWhenItsTurnComes) {
 // --- memory --------------------------------------------------------------------------------------------------------
 
 uint64_t needed_for(const Store& store, std::span<const uint32_t> chunks, bool decode) {
-  uint64_t sum = 0;
-  for (const uint32_t number : chunks) {
-    const ChunkInfo& chunk = store.chunks()[number];
-    sum += Chunk::memory_limit(std::max<uint64_t>(chunk.raw_bytes, chunk.extent()), chunk.rows, chunk.nonzeros, decode);
-  }
-  return sum;
+  // As much for each as for the largest of the store, so that any chunk's memory can be used again for any other.
+  uint64_t largest = 0;
+  for (const ChunkInfo& chunk : store.chunks())
+    largest = std::max(largest, Chunk::memory_limit(std::max<uint64_t>(chunk.raw_bytes, chunk.extent()), chunk.rows,
+                                                    chunk.nonzeros, decode));
+  return largest * chunks.size();
 }
 
 TEST_F(Blocks, ThatCannotFitAreRefusedAtOnce) {
