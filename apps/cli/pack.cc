@@ -7,14 +7,48 @@
 
 namespace linblock::cli {
 
-void add_reading_options(CLI::App& command, PackRequest& request, Session& session) {
-  PackOptions& options = request.options;
-  add_memory_option(command, options.memory_bytes);
-  add_threads_option(command, options.threads);
+void add_text_options(CLI::App& command, PackOptions& options) {
   command.add_option("--weights", options.weights, "A file with one weight a row, from 0 up")->type_name("FILE");
   command.add_option("--max-bad-rows", options.max_bad_rows, "Skip up to N lines that cannot be read (default: 0)")
       ->type_name("N");
   command.add_option("--rejects", options.rejects, "Where skipped lines are kept")->type_name("FILE");
+}
+
+void add_packing_options(CLI::App& command, PackOptions& options) {
+  command.add_flag_callback(
+      "--no-shuffle", [&options] { options.shuffle = false; }, "Keep the order of the input");
+  command
+      .add_option_function<std::string>(
+          "--chunk-bytes",
+          [&options](const std::string& text) { options.chunk_bytes = parse_size(text, "--chunk-bytes"); },
+          "Rows are read in chunks of this size (default: 256K, less in little memory; more for slow disks)")
+      ->type_name("SIZE");
+  command
+      .add_option_function<std::string>(
+          "--codec",
+          [&options](const std::string& name) {
+            if (name != "auto") codec_of(name);
+            options.codec = name;
+          },
+          "auto, none, lz4, zstd or zlib; auto measures the disk and decides (default: auto)")
+      ->type_name("NAME");
+  command.add_flag("--normalize", options.normalize, "Scale every row to unit length");
+  command
+      .add_option_function<std::string>(
+          "--index-base",
+          [&options](const std::string& text) {
+            if (text != "auto" && text != "0" && text != "1")
+              fail(ErrorKind::usage, "--index-base '{}' is not auto, 0 or 1", text);
+            options.index_base = text == "auto" ? -1 : text == "1" ? 1 : 0;
+          },
+          "The first feature's number: 0, 1 or auto (0 if index 0 occurs; default: auto)")
+      ->type_name("BASE");
+}
+
+void add_reading_options(CLI::App& command, PackRequest& request, Session& session) {
+  add_memory_option(command, request.options.memory_bytes);
+  add_threads_option(command, request.options.threads);
+  add_text_options(command, request.options);
   add_json_option(command, session);
   command.add_flag_callback(
       "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
@@ -78,34 +112,7 @@ void add_pack(CLI::App& app, Session& session) {
       ->type_name("STORE");
   add_reading_options(*command, *request, session);
   command->add_option("--seed", options.seed, "Decides which rows stand together (default: 1)")->type_name("N");
-  command->add_flag_callback(
-      "--no-shuffle", [&options] { options.shuffle = false; }, "Keep the order of the input");
-  command
-      ->add_option_function<std::string>(
-          "--chunk-bytes",
-          [&options](const std::string& text) { options.chunk_bytes = parse_size(text, "--chunk-bytes"); },
-          "Rows are read in chunks of this size (default: 256K, less in little memory; more for slow disks)")
-      ->type_name("SIZE");
-  command
-      ->add_option_function<std::string>(
-          "--codec",
-          [&options](const std::string& name) {
-            if (name != "auto") codec_of(name);
-            options.codec = name;
-          },
-          "auto, none, lz4, zstd or zlib; auto measures the disk and decides (default: auto)")
-      ->type_name("NAME");
-  command->add_flag("--normalize", options.normalize, "Scale every row to unit length");
-  command
-      ->add_option_function<std::string>(
-          "--index-base",
-          [&options](const std::string& text) {
-            if (text != "auto" && text != "0" && text != "1")
-              fail(ErrorKind::usage, "--index-base '{}' is not auto, 0 or 1", text);
-            options.index_base = text == "auto" ? -1 : text == "1" ? 1 : 0;
-          },
-          "The first feature's number: 0, 1 or auto (0 if index 0 occurs; default: auto)")
-      ->type_name("BASE");
+  add_packing_options(*command, options);
   add_examples(*command,
                "  linblock pack train.svm -o train.store\n"
                "  linblock pack day-*.svm.gz -o days.store --memory 64M\n"

@@ -1,4 +1,4 @@
-// What pack and append share.
+// What pack, append and train share.
 #pragma once
 
 #include "cli/commands.h"
@@ -12,7 +12,11 @@ struct PackRequest {
   PackOptions options;
 };
 
-// --memory, --threads, --weights, --max-bad-rows, --rejects, --json, -q
+// --weights, --max-bad-rows, --rejects: how text is read.
+void add_text_options(CLI::App& command, PackOptions& options);
+// --no-shuffle, --chunk-bytes, --codec, --normalize, --index-base: what is made of it.
+void add_packing_options(CLI::App& command, PackOptions& options);
+// --memory, --threads, --json, -q, and how text is read.
 void add_reading_options(CLI::App& command, PackRequest& request, Session& session);
 // Packs or appends with progress, then prints the summary.
 void run_pack(PackRequest& request, Session& session, bool appending);

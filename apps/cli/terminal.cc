@@ -19,13 +19,6 @@ constexpr double kLineInterval = 5;
 constexpr double kQuickWork = 1;  // shown only when it takes longer
 constexpr int kBarWidth = 28;
 
-std::string duration(double seconds) {
-  const long whole = std::lround(seconds);
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
-}
-
 }  // namespace
 
 Terminal::Terminal()
@@ -43,25 +36,16 @@ ProgressBar::ProgressBar(const Terminal& terminal, std::string doing) : terminal
 
 ProgressBar::~ProgressBar() { finish(); }
 
-void ProgressBar::update(uint64_t done, uint64_t total, const std::string& detail) {
-  if (terminal_.quiet()) return;
+bool ProgressBar::due() {
+  if (terminal_.quiet()) return false;
   const Clock::time_point now = Clock::now();
   const double interval = terminal_.is_terminal() ? kBarInterval : kLineInterval;
-  const double elapsed = seconds();
-  if (elapsed < kQuickWork || std::chrono::duration<double>(now - last_).count() < interval) return;
+  if (seconds() < kQuickWork || std::chrono::duration<double>(now - last_).count() < interval) return false;
   last_ = now;
-  const double rate = static_cast<double>(done) / elapsed;
-  std::string line = doing_;
-  if (total > 0) {
-    const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
-    const int filled = static_cast<int>(share * kBarWidth);
-    if (terminal_.is_terminal())
-      line += fmt::format(" [{}{}]", std::string(static_cast<size_t>(filled), '#'),
-                          std::string(static_cast<size_t>(kBarWidth - filled), '.'));
-    line += fmt::format(" {:.0f}%", 100 * share);
-  }
-  line += fmt::format(", {} read, {}/s, {}", human_bytes(done), human_bytes(static_cast<uint64_t>(rate)), detail);
-  if (total > done && rate > 0) line += fmt::format(", {} left", duration(static_cast<double>(total - done) / rate));
+  return true;
+}
+
+void ProgressBar::write(const std::string& line) {
   if (terminal_.is_terminal())
     fmt::print(stderr, "\r\033[K{}", line);
   else
@@ -70,12 +54,43 @@ void ProgressBar::update(uint64_t done, uint64_t total, const std::string& detai
   shown_ = true;
 }
 
+std::string ProgressBar::bar(double share) const {
+  share = std::clamp(share, 0.0, 1.0);
+  const int filled = static_cast<int>(share * kBarWidth);
+  std::string text;
+  if (terminal_.is_terminal())
+    text = fmt::format(" [{}{}]", std::string(static_cast<size_t>(filled), '#'),
+                       std::string(static_cast<size_t>(kBarWidth - filled), '.'));
+  return text + fmt::format(" {:.0f}%", 100 * share);
+}
+
+void ProgressBar::show(double share, const std::string& words) {
+  if (due()) write(doing_ + bar(share) + ", " + words);
+}
+
+void ProgressBar::update(uint64_t done, uint64_t total, const std::string& detail) {
+  if (!due()) return;
+  const double rate = static_cast<double>(done) / seconds();
+  std::string line = doing_;
+  if (total > 0) line += bar(static_cast<double>(done) / static_cast<double>(total));
+  line += fmt::format(", {} read, {}/s, {}", human_bytes(done), human_bytes(static_cast<uint64_t>(rate)), detail);
+  if (total > done && rate > 0) line += fmt::format(", {} left", duration(static_cast<double>(total - done) / rate));
+  write(line);
+}
+
 void ProgressBar::finish() {
   if (shown_ && terminal_.is_terminal()) fmt::print(stderr, "\r\033[K");
   shown_ = false;
 }
 
 double ProgressBar::seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+std::string duration(double seconds) {
+  const long whole = std::lround(seconds);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
 
 std::string grouped(uint64_t number) {
   const std::string digits = std::to_string(number);

@@ -35,6 +35,8 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
+  // A share of the whole, and words behind it.
+  void show(double share, const std::string& words);
   // total 0: not known. `detail` follows the rate, such as "1,200,000 rows".
   void update(uint64_t done, uint64_t total, const std::string& detail);
   void finish();
@@ -42,6 +44,11 @@ class ProgressBar {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  bool due();
+  void write(const std::string& line);
+  std::string bar(double share) const;
+
   const Terminal& terminal_;
   std::string doing_;
   Clock::time_point begin_ = Clock::now();
@@ -49,6 +56,8 @@ class ProgressBar {
   bool shown_ = false;
 };
 
+// "3 min 07 s"
+std::string duration(double seconds);
 // "1,234,567": for people.
 std::string grouped(uint64_t number);
 

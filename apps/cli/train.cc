@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/pack_options.h"
+#include "cli/trace.h"
+#include "cli/train_progress.h"
 
 namespace linblock::cli {
 
@@ -19,7 +21,7 @@ struct TrainRequest {
   DualBlock dual;
   Pegasos pegasos;
   std::string model;
-  std::string test;
+  std::string trace;
   std::string checkpoint;
   double checkpoint_seconds = 10;
   uint64_t memory_bytes = 0;
@@ -75,6 +77,7 @@ std::string certified_words(const Summary& summary) {
     return fmt::format("objective {:.6g}, not certified (pegasos has no dual)", certificate.primal);
   const double gap = certificate.gap();
   if (!std::isfinite(gap)) return "nothing is certified yet";
+  if (gap > 10) return fmt::format("far from done: the objective may still fall to a {:.0f}th of what it is", 1 + gap);
   return fmt::format("certified within {:.2g}% of the best possible objective", 100 * std::max(gap, 0.0));
 }
 
@@ -118,44 +121,59 @@ void print_json(const TrainOptions& options, const TrainReport& report, double t
   fmt::print("{}\n", json.dump());
 }
 
+std::string pass_words(const PassReport& pass, std::optional<double> test_accuracy) {
+  std::string words = fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<7} {:.1f} s", pass.pass,
+                                  pass.primal_estimate, TrainingProgress::percent(pass.gap_estimate()), pass.seconds);
+  if (pass.certified) words += fmt::format("  certified {}", TrainingProgress::percent(pass.certified->gap()));
+  if (test_accuracy) words += fmt::format("  test accuracy {:.2f}%", 100 * *test_accuracy);
+  return words;
+}
+
 void run_train(TrainRequest& request, Session& session) {
   const Terminal& terminal = session.terminal;
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch clock;
   TrainOptions& options = request.options;
   options.pack.memory_bytes = request.memory_bytes;
   options.pack.threads = request.threads;
   options.solve.method = method_of(request);
-  ProgressBar packing(terminal, "packing");
-  TrainObserver observer;
-  observer.say = [&](const std::string& sentence) { terminal.say(sentence); };
-  observer.packing.stop = &session.stop;
-  observer.packing.observer = [&](const PackProgress& progress) {
-    packing.update(progress.bytes_read, progress.total_bytes, grouped(progress.rows) + " rows");
-  };
-  observer.plan = [&](const Plan& plan) {
-    packing.finish();
-    terminal.say("plan: " + plan.describe());
-  };
-  observer.pass = [&](const PassReport& pass) {
-    const double gap = pass.dual > 0 ? (pass.primal_estimate - pass.dual) / pass.dual : INFINITY;
-    terminal.say(fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<9} {:.1f} s{}", pass.pass,
-                             pass.primal_estimate, std::isfinite(gap) ? fmt::format("{:.2g}%", 100 * gap) : "-",
-                             pass.seconds,
-                             pass.certified ? fmt::format("  certified {:.3g}%", 100 * pass.certified->gap()) : ""));
-  };
   const std::string checkpoint = request.checkpoint.empty() ? request.model + ".checkpoint" : request.checkpoint;
   Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
   context.checkpoint.path = checkpoint + "/STATE";
   context.checkpoint.every_seconds = request.checkpoint_seconds;
+  ProgressBar packing(terminal, "packing");
+  TrainingProgress progress(terminal, options.solve.tolerance);
+  Trace trace(request.trace);
+  TrainObserver observer;
+  observer.say = [&](const std::string& sentence) { terminal.say(sentence); };
+  observer.packing.stop = &session.stop;
+  observer.packing.observer = [&](const PackProgress& done) {
+    packing.update(done.bytes_read, done.total_bytes, grouped(done.rows) + " rows");
+  };
+  observer.plan = [&](const Plan& plan) {
+    packing.finish();
+    terminal.say("plan: " + plan.describe());
+    if (!request.dry_run)
+      trace.begin(options, plan, request.memory_bytes, path_kind(context.checkpoint.path) == PathKind::file);
+  };
+  observer.block = [&](const BlockReport& block) {
+    progress.block(block);
+    trace.block(block);
+  };
+  observer.pass = [&](const PassReport& pass, std::optional<double> test_accuracy) {
+    progress.pass(pass);
+    trace.pass(pass, test_accuracy);
+    terminal.say(pass_words(pass, test_accuracy));
+  };
   if (!request.dry_run && path_kind(checkpoint) == PathKind::absent) make_directory(checkpoint);
   const TrainReport report = train(options, context, observer, request.dry_run);
   if (request.dry_run) return;
   save_model(request.model, report.model, describe_model(options, report), request.threads);
   remove_flat_directory(checkpoint);
   std::optional<Evaluation> test;
-  if (!request.test.empty()) test = evaluate(report.model, {request.test}, request.memory_bytes);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!options.test.empty()) test = evaluate(report.model, options.test, request.memory_bytes);
+  const double seconds = clock.seconds();
   const Summary& summary = report.summary;
+  trace.end(summary, seconds, test ? std::optional(test->accuracy()) : std::nullopt);
   terminal.say(fmt::format("{}{}; {} {}, {} read, {} of {} used, {:.2f} s", certified_words(summary),
                            termination_words(summary.termination), summary.passes,
                            summary.passes == 1 ? "pass" : "passes", human_bytes(summary.costs.bytes),
@@ -173,7 +191,11 @@ void add_train(CLI::App& app, Session& session) {
   TrainOptions& options = request->options;
   command->add_option("INPUT", options.inputs, "svmlight text (packed first), or a store")->required()->type_name("");
   command->add_option("-o,--output", request->model, "The model to write")->required()->type_name("MODEL");
-  command->add_option("--test", request->test, "Text to test the model on")->type_name("INPUT");
+  command->add_option("--test", options.test, "Text or a store to test on, after each pass and at the end")
+      ->type_name("INPUT")
+      ->expected(1);
+  command->add_option("--trace", request->trace, "Write what each block and pass took and reached, as lines of JSON")
+      ->type_name("FILE");
   command
       ->add_option_function<std::string>(
           "--loss", [&options](const std::string& name) { options.loss = loss_of(name); },
@@ -266,7 +288,8 @@ void add_train(CLI::App& app, Session& session) {
           "Of the memory for rows, for rows near the margin: F or auto (default: auto)")
       ->type_name("F");
   command->add_option("--store", options.store, "Where text is packed (default: INPUT.linblock)")->type_name("DIR");
-  command->add_flag("--normalize", options.pack.normalize, "For text: scale every row to unit length");
+  add_text_options(*command, options.pack);
+  add_packing_options(*command, options.pack);
   command
       ->add_option("--checkpoint", request->checkpoint,
                    "Where to keep what a resumed run needs (default: MODEL.checkpoint)")

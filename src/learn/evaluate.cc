@@ -4,15 +4,12 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "store/sample.h"
-#include "store/svmlight.h"
-#include "store/text_source.h"
+#include "learn/examples.h"
 
 namespace linblock {
 
 namespace {
 
-constexpr size_t kPieceBytes = size_t{128} << 10;
 constexpr double kLeastProbability = 1e-15;  // so that one sure mistake does not make the log-loss infinite
 
 // The chance that a positive row scores higher than a negative one, ties counting half.
@@ -39,39 +36,15 @@ double area_under_curve(std::vector<std::pair<float, bool>>& scores) {
 
 ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
                         const std::function<void(const Decision&)>& visit) {
-  TextSource source(inputs, kPieceBytes, std::max<uint64_t>(memory_bytes / 16, kPieceBytes));
-  TextPiece piece;
-  ParsedRows rows;
   ApplyReport report;
   std::vector<double> decisions(model.columns());
-  uint64_t line = 0;
-  while (source.next(piece)) {
-    if (piece.first) line = 0;
-    if (piece.too_long)
-      fail(ErrorKind::memory, "{}:{}:1: this line is too long for --memory: give more", source.name(piece.input),
-           line + 1);
-    parse_svmlight({piece.text.data(), piece.size}, {.index_zero = model.index_base == 0, .label_optional = true},
-                   rows);
-    if (!rows.bad().empty()) {
-      const BadLine& bad = rows.bad().front();
-      const std::string_view text(reinterpret_cast<const char*>(piece.text.data()) + bad.begin, bad.length);
-      throw Error(ErrorKind::input, describe_bad_line(source.name(piece.input), line + bad.line + 1, bad, text));
-    }
-    line += rows.lines();
-    if (model.normalized) scale_to_unit_length(rows);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const ParsedRows& parsed = rows;
-      model.decide(parsed.index(i), parsed.value(i), decisions, report.unknown_features);
-      Decision decision{.decisions = decisions, .predicted = model.label_of(decisions)};
-      if (rows.labelled(i))
-        decision.label = rows.label(i);
-      else
-        ++report.unlabelled;
-      visit(decision);
-      ++report.rows;
-    }
-  }
-  if (report.rows == 0) fail(ErrorKind::input, "'{}' has no rows: only blank lines and comments", inputs.front());
+  const ExampleOptions options{
+      .index_base = model.index_base, .normalized = model.normalized, .memory_bytes = memory_bytes};
+  report.rows = for_each_example(inputs, options, [&](const Example& example) {
+    model.decide(example.index, example.value, decisions, report.unknown_features);
+    if (!example.label) ++report.unlabelled;
+    visit({.label = example.label, .decisions = decisions, .predicted = model.label_of(decisions)});
+  });
   return report;
 }
 

@@ -1,4 +1,4 @@
-// A model applied to svmlight text, as a stream; and how good it is.
+// A model applied to svmlight text or a store, as a stream; and how good it is.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "learn/examples.h"
 #include "solve/run.h"
 
 namespace linblock {
@@ -15,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kSourceName = "SOURCE";
+constexpr uint64_t kTestBytes = uint64_t{2} << 20;  // for reading the test data, a piece at a time
 
 // What the text and the packing options were: a store is used again only while both are the same.
 std::string fingerprint(const TrainOptions& options) {
@@ -34,10 +36,6 @@ std::string fingerprint(const TrainOptions& options) {
               {"weights", pack.weights},
               {"max_bad_rows", pack.max_bad_rows}}
       .dump(1);
-}
-
-bool is_store(const std::string& path) {
-  return path_kind(path) == PathKind::directory && path_kind(manifest_path(path)) == PathKind::file;
 }
 
 std::string solver_type(const AnyLoss& loss) {
@@ -135,6 +133,7 @@ std::string identity_of(const TrainOptions& options, const Context& context, con
   line("tolerance", options.solve.tolerance);
   line("seed", options.solve.seed);
   line("memory", context.memory_bytes);
+  line("tested each pass", options.test.empty() ? "no" : "yes");
   return text;
 }
 
@@ -178,6 +177,41 @@ void check_checkpoint(const std::string& path, const std::string& identity, bool
   observer.say("going on from the checkpoint '" + path + "'");
 }
 
+// Before hours of training, not after them.
+void check_test(const TrainOptions& options, const Store& store) {
+  for (const std::string& input : options.test) {
+    if (input == "-") fail(ErrorKind::usage, "--test is read again after each pass: give a file, not standard input");
+    if (path_kind(input) == PathKind::absent) fail(ErrorKind::input, "--test: there is no '{}'", input);
+    if (path_kind(input) == PathKind::directory && !is_store(input))
+      fail(ErrorKind::input, "--test: '{}' is a folder and not a store", input);
+  }
+  store.features();  // while there is room for what reading it needs
+}
+
+// How many rows of the test data the weights of this pass get right; by the store's feature numbers, so that no second
+// copy of the weights is needed.
+std::optional<double> test_accuracy(const TrainOptions& options, const Store& store, const std::vector<int32_t>& labels,
+                                    const std::vector<float>& weights, uint64_t memory_bytes) {
+  if (options.test.empty()) return {};
+  const StoreInfo& info = store.info();
+  const FeatureMap& features = store.features();
+  const bool against_rest = options.positive.has_value();
+  uint64_t correct = 0;
+  const ExampleOptions reading{
+      .index_base = info.index_base, .normalized = info.normalized, .memory_bytes = memory_bytes};
+  const uint64_t rows = for_each_example(options.test, reading, [&](const Example& example) {
+    if (!example.label) fail(ErrorKind::input, "--test: a row has no label, so it cannot be tested on");
+    double sum = options.bias >= 0 ? options.bias * double{weights.back()} : 0;
+    for (size_t k = 0; k < example.index.size(); ++k)
+      if (example.index[k] < info.feature_numbers())
+        sum += double{weights[features.number(example.index[k])]} * double{example.value[k]};
+    const bool positive = *example.label == labels[0];
+    const bool known = against_rest || positive || *example.label == labels[1];
+    if (known && (sum > 0) == positive) ++correct;
+  });
+  return static_cast<double>(correct) / static_cast<double>(rows);
+}
+
 }  // namespace
 
 TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run) {
@@ -187,20 +221,25 @@ TrainReport train(const TrainOptions& options, const Context& context, const Tra
   report.pack_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const Store store = Store::open(report.store);
   report.info = store.info();
+  if (!options.test.empty()) check_test(options, store);
   const std::vector<int32_t> labels = choose_labels(store.info(), options);
   const Problem problem{.store = &store,
                         .tasks = {{.positive = labels[0], .cost = options.cost}},
                         .loss = options.loss,
                         .bias = options.bias,
                         .class_weights = choose_class_weights(store.info(), options)};
+  Context solving = context;
+  if (!options.test.empty()) solving.reserved_bytes = store.features().memory_bytes() + kTestBytes;
   if (dry_run) {
-    report.summary.plan = make_plan(problem, options.solve.method, context);
+    report.summary.plan = make_plan(problem, options.solve.method, solving);
     observer.plan(report.summary.plan);
     return report;
   }
-  Context solving = context;
   solving.on_plan = observer.plan;
-  solving.observer = observer.pass;
+  solving.on_block = observer.block;
+  solving.observer = [&](const PassReport& pass) {
+    observer.pass(pass, test_accuracy(options, store, labels, *pass.weights, context.memory_bytes));
+  };
   solving.checkpoint.identity = identity_of(options, context, store.info());
   check_checkpoint(solving.checkpoint.path, solving.checkpoint.identity, options.fresh, observer);
   std::vector<Solution> solutions;

@@ -22,7 +22,8 @@ struct TrainOptions {
   double bias = -1;
   std::optional<int32_t> positive = {};  // that label against all others
   std::map<int32_t, double> class_weights = {};
-  bool balanced = false;  // weights that make all classes count the same
+  bool balanced = false;               // weights that make all classes count the same
+  std::vector<std::string> test = {};  // looked at after each pass
   SolveOptions solve = {};
   bool fresh = false;  // forget a checkpoint
 };
@@ -32,7 +33,9 @@ struct TrainObserver {
   std::function<void(const std::string&)> say = [](const std::string&) {};
   PackContext packing = {};
   std::function<void(const Plan&)> plan = [](const Plan&) {};
-  std::function<void(const PassReport&)> pass = [](const PassReport&) {};
+  std::function<void(const BlockReport&)> block = [](const BlockReport&) {};
+  std::function<void(const PassReport&, std::optional<double> test_accuracy)> pass = [](const PassReport&,
+                                                                                        std::optional<double>) {};
 };
 
 struct TrainReport {

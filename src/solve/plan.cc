@@ -73,7 +73,7 @@ Plan make_plan(const Problem& problem, const Method& method, const Context& cont
   plan.weights_bytes = problem.weights() * sizeof(float) * vectors;
   plan.duals_bytes = std::holds_alternative<Pegasos>(method) ? 0 : rows * Duals::kBytesPerRow;
   const uint64_t directory = count * (sizeof(ChunkInfo) + 4 * sizeof(uint64_t));
-  const uint64_t fixed = kProgramBytes + plan.weights_bytes + directory;
+  const uint64_t fixed = kProgramBytes + context.reserved_bytes + plan.weights_bytes + directory;
   const uint64_t least = kLeastChunksHeld * chunks.largest;
   // The duals of the rows in work are always here; all of them, as long as they leave room for rows.
   if (context.checkpoint.wanted() && fixed + plan.duals_bytes + least + least / 2 > context.memory_bytes &&
@@ -84,11 +84,13 @@ Plan make_plan(const Problem& problem, const Method& method, const Context& cont
   const uint64_t taken = fixed + plan.duals_bytes;
   if (taken + least > context.memory_bytes)
     fail(ErrorKind::memory,
-         "{} weights need {}, the duals of {} rows {}, the store's directory {} and a few chunks {}: with the program "
+         "{} weights need {}, the duals of {} rows {}, the store's directory {}, a few chunks {}{}: with the program "
          "itself {} in all, and --memory allows {}. Give more memory, pack with smaller chunks (--chunk-bytes), or use "
          "fewer features",
          problem.weights(), human_bytes(plan.weights_bytes), rows, human_bytes(plan.duals_bytes),
-         human_bytes(directory), human_bytes(least), human_bytes(taken + least), human_bytes(context.memory_bytes));
+         human_bytes(directory), human_bytes(least),
+         context.reserved_bytes > 0 ? ", the test data " + human_bytes(context.reserved_bytes) : "",
+         human_bytes(taken + least), human_bytes(context.memory_bytes));
   const uint64_t free = context.memory_bytes - taken;
   const uint64_t v = problem.weights() * sizeof(double);
   plan.inner = dual == nullptr || dual->inner == 0 ? 1 : static_cast<size_t>(dual->inner);

@@ -117,6 +117,7 @@ struct Checkpoint {
 // With which resources.
 struct Context {
   uint64_t memory_bytes = uint64_t{1} << 30;
+  uint64_t reserved_bytes = 0;  // of it, for what the caller holds meanwhile
   size_t threads = 1;
   std::function<void(const Plan&)> on_plan = [](const Plan&) {};
   std::function<void(const BlockReport&)> on_block = [](const BlockReport&) {};

@@ -37,6 +37,10 @@ class FeatureMap {
     return (number_of_rank_[rank] & frequent) | (other & ~frequent);
   }
   uint32_t index(uint32_t number) const;
+  uint64_t memory_bytes() const {
+    return (frequent_.capacity() + number_of_rank_.capacity() + sorted_.capacity()) * sizeof(uint32_t) +
+           words_.capacity() * sizeof(Word);
+  }
 
   // Increasing indices to increasing numbers, the values along with them; the outputs have room for as many. A row
   // whose values are all equal may come without them.

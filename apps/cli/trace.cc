@@ -1,0 +1,109 @@
+#include "cli/trace.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/memory.h"
+
+namespace linblock::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+void add_costs(const ReadCosts& costs, Json& json) {
+  json["bytes"] = costs.bytes;
+  json["read_seconds"] = costs.read_seconds;
+  json["decode_seconds"] = costs.decode_seconds;
+  json["wait_seconds"] = costs.wait_seconds;
+}
+
+Json gap_of(const Certificate& certificate) {
+  return {
+      {"primal", number(certificate.primal)}, {"dual", number(certificate.dual)}, {"gap", number(certificate.gap())}};
+}
+
+}  // namespace
+
+void Trace::write(const std::string& line) {
+  const std::string text = line + "\n";
+  file_.write_at({reinterpret_cast<const unsigned char*>(text.data()), text.size()}, size_);
+  size_ += text.size();
+}
+
+void Trace::begin(const TrainOptions& options, const Plan& plan, uint64_t memory_bytes, bool resumed) {
+  if (path_.empty()) return;
+  file_ = resumed ? File::open_update(path_) : File::create(path_);
+  size_ = resumed ? file_.size() : 0;
+  write(Json{{"event", resumed ? "resume" : "begin"},
+             {"inputs", options.inputs},
+             {"loss", name_of(options.loss)},
+             {"cost", options.cost},
+             {"solver", name_of(options.solve.method)},
+             {"tolerance", options.solve.tolerance},
+             {"seed", options.solve.seed},
+             {"memory_bytes", memory_bytes},
+             {"plan",
+              {{"words", plan.describe()},
+               {"weights_bytes", plan.weights_bytes},
+               {"duals_bytes", plan.duals_bytes},
+               {"window_bytes", plan.window_bytes},
+               {"cache_bytes", plan.cache_bytes},
+               {"chunks_per_block", plan.chunks_per_block},
+               {"inner", plan.inner}}}}
+            .dump());
+}
+
+void Trace::block(const BlockReport& report) {
+  if (path_.empty()) return;
+  Json json = {{"event", "block"},
+               {"pass", report.pass},
+               {"block", report.block},
+               {"blocks", report.blocks},
+               {"seconds", report.seconds},
+               {"rows", report.rows},
+               {"solve_seconds", report.solve_seconds}};
+  add_costs(report.costs, json);
+  json["resident_bytes"] = resident_bytes();
+  write(json.dump());
+}
+
+void Trace::pass(const PassReport& report, std::optional<double> test_accuracy) {
+  if (path_.empty()) return;
+  Json json = {{"event", "pass"},
+               {"pass", report.pass},
+               {"seconds", report.seconds},
+               {"rows", report.rows},
+               {"solve_seconds", report.solve_seconds}};
+  add_costs(report.costs, json);
+  json["bytes_read"] = report.bytes_read;
+  // Estimates, except where a certificate was made.
+  json["primal"] = number(report.certified ? report.certified->primal : report.primal_estimate);
+  json["dual"] = number(report.certified ? report.certified->dual : report.dual);
+  json["gap"] = number(report.certified ? report.certified->gap() : report.gap_estimate());
+  json["certified"] = report.certified.has_value();
+  if (report.certified) {
+    json["certify_seconds"] = report.certify_seconds;
+    json["certify_bytes"] = report.certify_costs.bytes;
+  }
+  json["test_accuracy"] = test_accuracy ? Json(*test_accuracy) : Json(nullptr);
+  json["resident_bytes"] = resident_bytes();
+  write(json.dump());
+}
+
+void Trace::end(const Summary& summary, double seconds, std::optional<double> test_accuracy) {
+  if (path_.empty()) return;
+  Json json = {{"event", "end"},
+               {"seconds", seconds},
+               {"passes", summary.passes},
+               {"bytes_read", summary.costs.bytes},
+               {"certified", summary.certified}};
+  json.update(gap_of(summary.certificates.front()));
+  json["test_accuracy"] = test_accuracy ? Json(*test_accuracy) : Json(nullptr);
+  json["peak_memory_bytes"] = peak_resident_bytes();
+  write(json.dump());
+}
+
+}  // namespace linblock::cli
