@@ -27,7 +27,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kConvergeTolerance = 0.1;  // of a sub-problem: LIBLINEAR's default
 constexpr uint8_t kCached = 0x80;           // in a row's rest: it is kept across blocks
-constexpr uint8_t kRestPasses = 3;          // for a row that is clearly no support vector
+constexpr uint8_t kRestPasses = 2;          // for a row that is clearly at a bound
+constexpr double kFarOut = 2;               // so many times the mean violation
 constexpr int kMostInner = 10;
 constexpr size_t kRowWork = 8;  // what a row costs beside its nonzeros, in nonzeros
 constexpr int kMostKeptRounds = 100;
@@ -66,9 +67,10 @@ void DualDescent::expect_few_features() {
 void DualDescent::begin_pass(int pass) {
   if (pass == pass_) return;  // taken up again before its first block
   pass_ = pass;
-  last_violation_ = pass == 1 ? kInfinity : violation_;
+  far_out_ = violations_ == 0 ? kInfinity : kFarOut * violation_ / static_cast<double>(violations_);
   violation_ = 0;
-  losses_ = 0;
+  violations_ = 0;
+  losses_ = std::exchange(resting_losses_[static_cast<size_t>(pass) % resting_losses_.size()], 0);
   mean_of_ = 0;
   least_worth_ = 0;
   std::fill(active_.begin(), active_.end(), uint8_t{1});
@@ -161,6 +163,15 @@ void DualDescent::collect(const Block& block, bool kept_join) {
   for (size_t kept = 0; kept < cache_.size() && kept_join; ++kept) visitors_.push_back({block.cached_place(kept)});
 }
 
+// Far beyond the usual violation of the last pass: a row at a bound can wait for a few passes, and the certificate will
+// see it. Until then its loss counts as it is now.
+void DualDescent::rest(RowCache::Origin origin, double loss) {
+  uint8_t& passes = solution_.duals.rest(origin.chunk)[origin.row];
+  passes = (passes & kCached) | kRestPasses;
+  for (size_t later = 1; later <= kRestPasses; ++later)
+    resting_losses_[(static_cast<size_t>(pass_) + later) % resting_losses_.size()] += loss;
+}
+
 template <DualLoss L>
 DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visitor& visitor, bool first, double top,
                                        double bottom) {
@@ -180,16 +191,16 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visito
   Visit visit;
   if (alpha == 0 && gradient > 0) {
     if (gradient > top) visit.shrink = true;
-    // Farther out than any violation of the last pass: it can wait for a few passes, the certificate will see it.
-    if (counted && gradient > last_violation_) {
-      uint8_t& rest = solution_.duals.rest(origin.chunk)[origin.row];
-      rest = (rest & kCached) | kRestPasses;
-    }
+    if (counted && gradient > far_out_) rest(origin, cost * loss.value(margin));
   } else if (alpha == loss.largest_alpha(cost) && gradient < 0) {
     if (gradient < bottom) visit.shrink = true;
+    if (counted && -gradient > far_out_) rest(origin, cost * loss.value(margin));
   } else {
     visit.projected = gradient;
-    if (counted) violation_ = std::max(violation_, std::abs(gradient));
+    if (counted) {
+      violation_ += std::abs(gradient);
+      ++violations_;
+    }
   }
   if (visit.shrink || visit.projected == 0) return visit;
   double norm2 = squared_norm(row.value);
@@ -337,24 +348,27 @@ void DualDescent::save(SnapshotWriter& to) const {
     to.put("zeal",
            std::span<const double>(std::array{fresh_.gain, fresh_.work, credit_, zeal_, kept_top_, kept_bottom_}));
   }
+  to.put("resting losses", std::span<const double>(resting_losses_));
   to.put("mean", std::span<const float>(mean_));
-  to.put("descent", std::span<const double>(std::array{static_cast<double>(pass_), violation_, last_violation_, losses_,
-                                                       dual_values_, static_cast<double>(least_worth_),
-                                                       static_cast<double>(mean_of_)}));
+  to.put("descent", std::span<const double>(std::array{
+                        static_cast<double>(pass_), violation_, static_cast<double>(violations_), far_out_, losses_,
+                        dual_values_, static_cast<double>(least_worth_), static_cast<double>(mean_of_)}));
 }
 
 void DualDescent::restore(const SnapshotReader& from, const BlockOrder& order, size_t done) {
   from.take("weights", std::span<float>(solution_.weights));
+  from.take("resting losses", std::span<double>(resting_losses_));
   from.take("mean", std::span<float>(mean_));
-  std::array<double, 7> numbers{};
+  std::array<double, 8> numbers{};
   from.take("descent", std::span<double>(numbers));
   pass_ = static_cast<int>(numbers[0]);
   violation_ = numbers[1];
-  last_violation_ = numbers[2];
-  losses_ = numbers[3];
-  dual_values_ = numbers[4];
-  least_worth_ = static_cast<float>(numbers[5]);
-  mean_of_ = static_cast<size_t>(numbers[6]);
+  violations_ = static_cast<uint64_t>(numbers[2]);
+  far_out_ = numbers[3];
+  losses_ = numbers[4];
+  dual_values_ = numbers[5];
+  least_worth_ = static_cast<float>(numbers[6]);
+  mean_of_ = static_cast<size_t>(numbers[7]);
   if (solution_.duals.in_file()) {
     // What this pass has put back already, and what the pass before it has.
     const size_t chunks_done = done == 0 ? 0 : order.ends[done - 1];
@@ -396,7 +410,9 @@ Summary solve_dual_block(const Problem& problem, const SolveOptions& options, co
   DualDescent descent(problem, task, options.seed, solution, context.stop);
   if (plan.cache_bytes > 0) descent.keep_rows(plan.cache_bytes, run.resident());
   if (plan.few_features) descent.expect_few_features();
-  double trust = 0.5;  // certified gap / estimated gap, the last time both were known
+  // Estimates are of losses before a step, and so too high: a certificate that costs one pass is tried early.
+  const bool cheap = plan.certify_bytes >= problem.weights() * sizeof(double);
+  double trust = cheap ? 0.5 : 1;  // certified gap / estimated gap, the last time both were known
   const auto save = [&](SnapshotWriter& to) {
     to.put("trust", trust);
     descent.save(to);

@@ -1,6 +1,7 @@
 // Dual coordinate descent on one block of rows: the step that dual_block, average and subsample share.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -41,7 +42,7 @@ class DualDescent {
   // `order` and `done`: of the pass that the checkpoint stands in, and how many of its blocks are done.
   void restore(const SnapshotReader& from, const BlockOrder& order, size_t done);
 
-  // Of this pass: the losses of the rows as they were found, before their own step.
+  // Of this pass: the losses of the rows as they were found, before their own step; of resting ones, as they were then.
   double losses() const { return losses_; }
   // The sum of dual_value over all rows, kept up to date.
   double dual_values() const { return dual_values_; }
@@ -71,6 +72,7 @@ class DualDescent {
   template <DualLoss L>
   float worth(const L& loss, const Block& block, const Visitor& visitor, double cost, uint64_t bytes);
   void evict();
+  void rest(RowCache::Origin origin, double loss);
   void look_ahead(const Block& block, size_t at, size_t end) const;
 
   const Problem& problem_;
@@ -102,8 +104,10 @@ class DualDescent {
   double kept_top_ = 0;  // of the last round over kept rows: the largest and smallest projected gradient
   double kept_bottom_ = 0;
   int pass_ = 0;
-  double violation_ = 0;
-  double last_violation_ = 0;
+  double violation_ = 0;                       // of this pass, added up ...
+  uint64_t violations_ = 0;                    // ... over so many rows that are not at a bound
+  double far_out_ = 0;                         // beyond it a row may rest
+  std::array<double, 4> resting_losses_ = {};  // of rows that rest, by the pass they are missing from, modulo 4
   double losses_ = 0;
   double dual_values_ = 0;
 };

@@ -46,19 +46,23 @@ class BlockStream::State {
       const std::lock_guard lock(mutex_);
       stopped_ = true;
     }
-    changed_.notify_all();
+    room_.notify_all();
     readers_.clear();
   }
 
   const RowBlock* next() {
     std::unique_lock lock(mutex_);
     give_back();
-    changed_.notify_all();
+    room_.notify_all();
     if (block_ == order_.ends.size()) return nullptr;
     const size_t end = order_.ends[block_++];
     const Stopwatch waiting;
+    wanted_ = end;
+    filled_.wait(lock, [&] { return ready_ >= wanted_ || failed_; });
+    wanted_ = SIZE_MAX;
     for (; given_ < end; ++given_) {
-      changed_.wait(lock, [&] { return !slots_.empty() && (slots_.front().chunk || slots_.front().failure); });
+      // What failed may be behind this block, or behind a slot that is still being read.
+      filled_.wait(lock, [&] { return !slots_.empty() && slots_.front().filled(); });
       if (slots_.front().failure) std::rethrow_exception(slots_.front().failure);
       in_use_ += chunk_bytes_;
       current_.add(std::move(*slots_.front().chunk));
@@ -77,6 +81,7 @@ class BlockStream::State {
   struct Slot {
     std::optional<Chunk> chunk;
     std::exception_ptr failure;
+    bool filled() const { return chunk || failure; }
   };
 
   uint64_t largest_chunk() const {
@@ -118,7 +123,7 @@ class BlockStream::State {
   void read_ahead() {
     std::unique_lock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [&] {
+      room_.wait(lock, [&] {
         return stopped_ || taken_ == order_.chunks.size() || held_ + chunk_bytes_ <= options_.memory_bytes;
       });
       if (stopped_ || taken_ == order_.chunks.size()) return;
@@ -144,7 +149,10 @@ class BlockStream::State {
         slots_[slot - given_].failure = failure;
       else
         slots_[slot - given_].chunk = std::move(chunk);
-      changed_.notify_all();
+      failed_ = failed_ || failure;
+      while (ready_ - given_ < slots_.size() && slots_[ready_ - given_].filled()) ++ready_;
+      // Once a block and not once a chunk: a wake-up costs as much as reading a small chunk.
+      if (ready_ >= wanted_ || failed_) filled_.notify_one();
     }
   }
 
@@ -153,14 +161,18 @@ class BlockStream::State {
   const BlockStreamOptions options_;
   const uint64_t chunk_bytes_;  // of the largest, and so of any: whatever chunk was there before, its memory will do
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable room_;    // memory was given back
+  std::condition_variable filled_;  // all that is wanted has been read
   bool stopped_ = false;
   std::deque<Slot> slots_;  // taken and not handed out; the front is number given_
   std::vector<Chunk> idle_;
   uint64_t idle_bytes_ = 0;
-  size_t taken_ = 0;     // slots that readers have begun
-  size_t given_ = 0;     // slots handed out
-  size_t block_ = 0;     // blocks handed out
+  size_t taken_ = 0;          // slots that readers have begun
+  size_t given_ = 0;          // slots handed out
+  size_t block_ = 0;          // blocks handed out
+  size_t ready_ = 0;          // slots that are filled, up to the first that is not
+  size_t wanted_ = SIZE_MAX;  // what next() waits for
+  bool failed_ = false;
   uint64_t held_ = 0;    // memory of slots taken and not given back
   uint64_t in_use_ = 0;  // of it, in the current block
   ReadCosts costs_;

@@ -203,7 +203,7 @@ TEST_F(Train, ADryRunMakesThePlanAndNothingElse) {
   int plans = 0;
   TrainObserver observer;
   observer.plan = [&](const Plan&) { ++plans; };
-  observer.pass = [&](const PassReport&) { ADD_FAILURE() << "trained"; };
+  observer.pass = [&](const PassReport&, std::optional<double>) { ADD_FAILURE() << "trained"; };
   const TrainReport report = train(options_for(some_text()), {}, observer, true);
   EXPECT_EQ(plans, 1);
   EXPECT_GT(report.summary.plan.weights_bytes, 0U);
