@@ -29,12 +29,15 @@ void add_generate(CLI::App& app, Session& session) {
   command->add_option("--classes", options.classes, "Classes (default: 2, labels -1 and 1)")->type_name("K");
   command->add_option("--noise", options.noise, "Share of rows of the wrong class (default: 0.05)")->type_name("P");
   command->add_flag("--sorted", options.sorted, "Rows sorted by label");
+  command->add_option("--skip", options.skip, "Leave out the first N rows: others of the same data, to test on")
+      ->type_name("N");
   command->add_option("--seed", options.seed, "Another seed, other data (default: 1)")->type_name("N");
   add_threads_option(*command, options.threads);
   command->add_flag_callback(
       "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
   add_examples(*command,
                "  linblock generate documents -o docs.svm --rows 320000 --features 1000000\n"
+               "  linblock generate documents -o test.svm --rows 20000 --skip 320000 --features 1000000\n"
                "  linblock generate clusters -o clusters.svm --rows 2000000 --features 54\n"
                "  linblock generate dense -o - --rows 1000 --classes 3 --sorted | head -2");
   command->callback([request, features, &session] {

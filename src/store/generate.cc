@@ -161,6 +161,7 @@ class Generator {
 
 void check(const GenerateOptions& options) {
   if (options.rows == 0) fail(ErrorKind::usage, "--rows must be at least 1");
+  if (options.skip > 0 && options.sorted) fail(ErrorKind::usage, "--skip and --sorted do not go together");
   if (options.features == 0 || options.features > format::kLargestIndex)
     fail(ErrorKind::usage, "--features must be between 1 and {}", format::kLargestIndex);
   if (options.classes < 2 || options.classes > format::kMostLabels)
@@ -188,7 +189,8 @@ void generate(const GenerateOptions& options, const std::function<void(std::stri
         while (!failed && next_piece < pieces) {
           const uint64_t piece = next_piece++;
           lock.unlock();
-          generator.piece(piece * kRowsPerPiece, std::min(options.rows, (piece + 1) * kRowsPerPiece), text);
+          generator.piece(options.skip + piece * kRowsPerPiece,
+                          options.skip + std::min(options.rows, (piece + 1) * kRowsPerPiece), text);
           lock.lock();
           changed.wait(lock, [&] { return failed || next_written == piece; });
           if (failed) return;

@@ -21,6 +21,7 @@ struct GenerateOptions {
   uint32_t classes = 2;     // 2: labels -1 and 1; more: 1 to classes
   double noise = 0.05;      // share of rows that get a random label
   bool sorted = false;      // by label, as collected data often is
+  uint64_t skip = 0;        // rows of the same data that come before these: other rows to test on
   uint64_t seed = 1;
   size_t threads = 1;
 };
