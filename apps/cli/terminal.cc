@@ -73,7 +73,7 @@ void ProgressBar::update(uint64_t done, uint64_t total, const std::string& detai
   const double rate = static_cast<double>(done) / seconds();
   std::string line = doing_;
   if (total > 0) line += bar(static_cast<double>(done) / static_cast<double>(total));
-  line += fmt::format(", {} read, {}/s, {}", human_bytes(done), human_bytes(static_cast<uint64_t>(rate)), detail);
+  line += fmt::format(", {}, {}/s, {}", human_bytes(done), human_bytes(static_cast<uint64_t>(rate)), detail);
   if (total > done && rate > 0) line += fmt::format(", {} left", duration(static_cast<double>(total - done) / rate));
   write(line);
 }
