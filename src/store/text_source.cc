@@ -1,111 +1,47 @@
 #include "store/text_source.h"
 
-#include <archive.h>
-#include <archive_entry.h>
-#include <zlib.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "store/decompress.h"
 
 namespace linblock {
 
 namespace {
 
 constexpr size_t kCompressedBlock = size_t{64} << 10;
+constexpr uint64_t kBesideTheWindow = uint64_t{512} << 10;  // a decoder's tables and its own buffers
 
 bool is_standard_input(const std::string& input) { return input == "-"; }
 
-// The magic bytes of what libarchive can decompress. Anything else is text, and text errors are ours to explain.
-bool looks_compressed(std::span<const unsigned char> head) {
-  using namespace std::string_view_literals;
-  constexpr std::array<std::string_view, 5> magics = {"\x1f\x8b"sv, "BZh"sv,
-                                                      "\xfd"
-                                                      "7zXZ\0"sv,
-                                                      "\x28\xb5\x2f\xfd"sv, "\x04\x22\x4d\x18"sv};
-  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  return std::any_of(magics.begin(), magics.end(), [&](std::string_view magic) { return text.starts_with(magic); });
-}
-
-// The memory a decompressor needs to look back in, as far as the first bytes tell: zst and xz choose it when they
-// compress.
-uint64_t window_bytes(std::span<const unsigned char> head) {
-  constexpr uint64_t kUsual = uint64_t{1} << 20;
-  if (head.size() >= 14 && head[0] == 0x28 && head[1] == 0xb5) {  // zstd, RFC 8878, 3.1.1.1
-    const unsigned descriptor = head[4];
-    if ((descriptor & 0x20) == 0) {
-      const unsigned exponent = head[5] >> 3;
-      return (uint64_t{1} << (10 + exponent)) / 8 * (8 + (head[5] & 7U));
-    }
-    // A single segment: the window is the contents.
-    constexpr std::array<unsigned, 4> kIdBytes = {0, 1, 2, 4};
-    const unsigned at = 5 + kIdBytes[descriptor & 3U];
-    switch (descriptor >> 6) {
-      case 0:
-      case 1: return kUsual;
-      case 2: return load<uint32_t>(&head[at]);
-      default: return at + 8 <= head.size() ? load<uint64_t>(&head[at]) : kUsual;
-    }
-  }
-  if (head.size() >= 17 && head[0] == 0xfd && head[1] == '7') {  // xz: stream header, block header, filter flags
-    const unsigned flags = head[13];
-    size_t at = 14;
-    const unsigned sizes = ((flags >> 6) & 1U) + (flags >> 7);  // compressed and uncompressed size, where present
-    for (unsigned i = 0; i < sizes; ++i) {
-      while (at < head.size() && (head[at] & 0x80) != 0) ++at;
-      ++at;
-    }
-    if (at + 2 >= head.size() || head[at] != 0x21) return kUsual;
-    const unsigned bits = head[at + 2] & 63U;
-    return bits >= 40 ? UINT32_MAX : (uint64_t{2} | (bits & 1U)) << (bits / 2 + 11);
-  }
-  return kUsual;
-}
-
 }  // namespace
 
-// The bytes of one input, decompressed where they are compressed: gz by zlib, which unlike libarchive checks its
-// checksum, all else by libarchive.
+// The bytes of one input, decompressed where they are compressed.
 class TextSource::Stream {
  public:
-  Stream(const std::string& input, uint64_t most_window)
-      : file_(is_standard_input(input) ? File::standard_input() : File::open_read(input)), head_(kHeadBytes) {
+  Stream(const std::string& input, uint64_t most_decoding)
+      : file_(is_standard_input(input) ? File::standard_input() : File::open_read(input)),
+        most_decoding_(most_decoding) {
     file_.advise_sequential();
-    head_.resize(file_.read_next(head_));
-    read_ = head_.size();
-    if (head_.empty()) fail_empty();
-    if (!looks_compressed(head_)) return;
-    // A short file does not fill a large window: twenty times its size is more than text compresses to.
-    uint64_t window = window_bytes(head_);
-    if (file_.is_regular()) window = std::min(window, 20 * file_.size());
-    if (window > most_window)
-      fail(
-          ErrorKind::memory,
-          "'{}' was compressed with a window of {}, which must be held in memory: give more --memory, or decompress it "
-          "first",
-          file_.path(), human_bytes(window));
-    if (head_[0] == 0x1f)
-      open_gzip();
-    else
-      open_archive();
+    if (!next_block(kHeadBytes)) fail_empty();
+    // What fills a large window is refused at once where that is sure, else when it does: a short file may never do so.
+    // Text hardly compresses to less than a twentieth.
+    long_ = file_.is_regular() && file_.size() > most_decoding / 20;
+    decoder_ = make_decoder(unread_, most_decoding);
   }
 
-  ~Stream() = default;
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
-  bool compressed() const { return archive_ || gzip_; }
+  bool compressed() const { return decoder_ != nullptr; }
 
   // Fewer bytes than asked only at the end.
   size_t read(std::span<unsigned char> into) {
-    const size_t done = gzip_ ? read_gzip(into) : archive_ ? read_archive(into) : read_plain(into);
+    const size_t done = decoder_ ? read_compressed(into) : read_plain(into);
+    if (!any_ && done == 0 && !into.empty()) fail_empty();
+    if (!any_ && decoder_ && looks_compressed(into.first(done)))
+      fail(ErrorKind::input, "'{}' was compressed twice: decompress it once, then try again", file_.path());
     any_ |= done > 0;
-    if (!any_ && !into.empty()) fail_empty();
     return done;
   }
 
@@ -114,153 +50,95 @@ class TextSource::Stream {
  private:
   static constexpr size_t kHeadBytes = 64;
 
-  // A constructor that throws must not leak what C code gave it.
-  struct FreeArchive {
-    void operator()(archive* opened) const { archive_read_free(opened); }
-  };
-  struct EndInflate {
-    void operator()(z_stream* stream) const {
-      inflateEnd(stream);
-      delete stream;
-    }
-  };
-
   [[noreturn]] void fail_empty() const {
     fail(ErrorKind::input, "{} is empty: it has no rows to read",
          file_.path() == "standard input" ? file_.path() : "'" + file_.path() + "'");
   }
 
-  [[noreturn]] void fail_damaged(const char* why) const {
+  [[noreturn]] void fail_damaged(std::string_view why) const {
     fail(ErrorKind::input, "'{}' is compressed, and cut short or damaged: {}; copy or download it again", file_.path(),
-         why == nullptr ? "it cannot be decompressed" : why);
+         why);
+  }
+
+  [[noreturn]] void fail_too_large() const {
+    fail(
+        ErrorKind::memory,
+        "'{}' was compressed with a large window or large blocks: it takes {} of memory to decompress, and {} are left "
+        "for that; give more --memory, or decompress it first",
+        file_.path(), human_bytes(decoder_->memory_bytes()), human_bytes(most_decoding_));
   }
 
   // What was read to look at the magic bytes comes first.
   size_t read_plain(std::span<unsigned char> into) {
-    const size_t first = std::min(head_.size(), into.size());
-    std::copy_n(head_.begin(), first, into.begin());
-    head_.erase(head_.begin(), head_.begin() + static_cast<ptrdiff_t>(first));
+    const size_t first = std::min(unread_.size(), into.size());
+    std::copy_n(unread_.begin(), first, into.begin());
+    unread_ = unread_.subspan(first);
     const size_t more = file_.read_next(into.subspan(first));
     read_ += more;
     return first + more;
   }
 
-  // The next compressed bytes; none at the end.
-  std::span<unsigned char> next_block() {
-    if (!head_.empty()) {
-      block_.swap(head_);
-      head_.clear();
-    } else {
-      block_.resize(kCompressedBlock);
-      block_.resize(file_.read_next(block_));
-      read_ += block_.size();
-    }
-    return block_;
+  // False at the end of the file.
+  bool next_block(size_t bytes) {
+    block_.resize(std::max(bytes, block_.size()));
+    unread_ = std::span(block_).first(file_.read_next(block_));
+    read_ += unread_.size();
+    return !unread_.empty();
   }
 
-  void open_gzip() {
-    gzip_.reset(new z_stream());
-    constexpr int kGzipOnly = 15 + 16;
-    if (inflateInit2(gzip_.get(), kGzipOnly) != Z_OK) throw std::bad_alloc();
-  }
-
-  size_t read_gzip(std::span<unsigned char> into) {
-    gzip_->next_out = into.data();
-    gzip_->avail_out = static_cast<uInt>(std::min<size_t>(into.size(), UINT32_MAX));
-    while (gzip_->avail_out > 0) {
-      if (gzip_->avail_in == 0) {
-        const std::span<unsigned char> block = next_block();
-        if (block.empty()) {
-          if (!between_members_) fail_damaged("it ends in the middle");
-          break;
-        }
-        gzip_->next_in = block.data();
-        gzip_->avail_in = static_cast<uInt>(block.size());
-      }
-      if (between_members_ && any_member_) {
-        if (*gzip_->next_in == 0) {  // padding, as tapes have it
-          ++gzip_->next_in;
-          --gzip_->avail_in;
-          continue;
-        }
-        inflateReset(gzip_.get());
-      }
-      between_members_ = false;
-      const int state = inflate(gzip_.get(), Z_NO_FLUSH);
-      if (state == Z_STREAM_END) {
-        between_members_ = true;
-        any_member_ = true;
-      } else if (state != Z_OK && state != Z_BUF_ERROR) {
-        fail_damaged(gzip_->msg);
-      }
-    }
-    return into.size() - gzip_->avail_out;
-  }
-
-  void open_archive() {
-    archive_.reset(archive_read_new());
-    if (!archive_) throw std::bad_alloc();
-    archive_read_support_filter_bzip2(archive_.get());
-    archive_read_support_filter_xz(archive_.get());
-    archive_read_support_filter_zstd(archive_.get());
-    archive_read_support_filter_lz4(archive_.get());
-    archive_read_support_format_raw(archive_.get());
-    archive_read_support_format_empty(archive_.get());
-    const auto on_read = [](archive*, void* self, const void** block) -> la_ssize_t {
-      return static_cast<Stream*>(self)->give_block(block);
-    };
-    if (archive_read_open(archive_.get(), this, nullptr, on_read, nullptr) != ARCHIVE_OK) fail_archive();
-    archive_entry* entry = nullptr;
-    const int state = archive_read_next_header(archive_.get(), &entry);
-    if (state == ARCHIVE_EOF) fail_empty();
-    if (state != ARCHIVE_OK) fail_archive();
-  }
-
-  size_t read_archive(std::span<unsigned char> into) {
+  size_t read_compressed(std::span<unsigned char> into) {
     size_t done = 0;
     while (done < into.size()) {
-      const la_ssize_t got = archive_read_data(archive_.get(), into.data() + done, into.size() - done);
-      if (got < 0) fail_archive();
-      if (got == 0) break;
-      done += static_cast<size_t>(got);
+      const bool at_end = unread_.empty() && !next_block(kCompressedBlock);
+      if (between_members_) {
+        if (at_end) break;
+        if (any_member_ && unread_.front() == 0) {  // padding, as tapes have it
+          unread_ = unread_.subspan(1);
+          continue;
+        }
+        decoder_->begin_member();
+        member_bytes_ = 0;
+        between_members_ = false;
+      }
+      // At the end too: it may hold text that there was no room for.
+      const DecodeStep step = decoder_->decode(unread_, into.subspan(done));
+      unread_ = unread_.subspan(step.taken);
+      done += step.made;
+      member_bytes_ += step.made;
+      check(step, at_end);
+      if (step.state == DecodeStep::State::member_ended) between_members_ = any_member_ = true;
     }
     return done;
   }
 
-  la_ssize_t give_block(const void** block) {
-    try {
-      const std::span<unsigned char> bytes = next_block();
-      *block = bytes.data();
-      return static_cast<la_ssize_t>(bytes.size());
-    } catch (...) {
-      failure_ = std::current_exception();  // must not travel through C code
-      archive_set_error(archive_.get(), EIO, "reading failed");
-      return -1;
-    }
-  }
-
-  [[noreturn]] void fail_archive() {
-    if (failure_) std::rethrow_exception(failure_);
-    fail_damaged(archive_error_string(archive_.get()));
+  void check(const DecodeStep& step, bool at_end) const {
+    if (step.state == DecodeStep::State::damaged) fail_damaged(step.why);
+    if (step.state == DecodeStep::State::too_large) fail_too_large();
+    if (step.state == DecodeStep::State::going_on && step.taken + step.made == 0)
+      fail_damaged(at_end ? "it ends in the middle" : "it cannot be decompressed");
+    if (!long_ && member_bytes_ <= most_decoding_) return;
+    const uint64_t needed = decoder_->memory_bytes();
+    if (needed > kBesideTheWindow && needed - kBesideTheWindow > most_decoding_) fail_too_large();
   }
 
   File file_;
-  std::vector<unsigned char> head_;  // read to look at the magic bytes, not yet handed out
   std::vector<unsigned char> block_;
-  std::unique_ptr<archive, FreeArchive> archive_;
-  std::unique_ptr<z_stream, EndInflate> gzip_;
+  std::span<const unsigned char> unread_;  // of the block
+  std::unique_ptr<Decoder> decoder_;
+  uint64_t most_decoding_;
+  uint64_t member_bytes_ = 0;  // of text, so far
+  bool long_ = false;
   bool between_members_ = true;
   bool any_member_ = false;
   bool any_ = false;
-  std::exception_ptr failure_;
   uint64_t read_ = 0;
 };
 
-TextSource::TextSource(std::vector<std::string> inputs, size_t piece_bytes, size_t longest_line, uint64_t most_window)
+TextSource::TextSource(std::vector<std::string> inputs, size_t piece_bytes, size_t longest_line, uint64_t most_decoding)
     : inputs_(std::move(inputs)),
       piece_bytes_(piece_bytes),
       longest_line_(std::max(longest_line, piece_bytes)),
-      most_window_(most_window) {
+      most_decoding_(most_decoding) {
   if (std::count_if(inputs_.begin(), inputs_.end(), is_standard_input) > 1)
     fail(ErrorKind::usage, "standard input (-) is named twice: it can be read only once");
   bool known = true;
@@ -311,7 +189,7 @@ bool TextSource::next(TextPiece& piece) {
   while (true) {
     if (!stream_) {
       if (input_ == inputs_.size()) return false;
-      stream_ = std::make_unique<Stream>(inputs_[input_], most_window_);
+      stream_ = std::make_unique<Stream>(inputs_[input_], most_decoding_);
       bytes_read_ += stream_->bytes_read();
       any_compressed_ |= stream_->compressed();
       first_of_input_ = true;

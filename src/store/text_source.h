@@ -22,10 +22,11 @@ struct TextPiece {
 
 class TextSource {
  public:
-  // Refuses at once, before any work, a path that cannot be read, a folder, and an empty file. A compressed file whose
-  // window is larger than `most_window` is ErrorKind::memory when its turn comes.
+  // Refuses at once, before any work, a path that cannot be read, a folder, and an empty file. A compressed file that
+  // takes (beside a little) more than `most_decoding` bytes of memory to decompress is ErrorKind::memory when its turn
+  // comes.
   TextSource(std::vector<std::string> inputs, size_t piece_bytes, size_t longest_line,
-             uint64_t most_window = UINT64_MAX);
+             uint64_t most_decoding = UINT64_MAX);
   ~TextSource();
 
   // False at the end of the last input. One thread at a time; the piece's memory is used again.
@@ -45,7 +46,7 @@ class TextSource {
   std::vector<std::string> inputs_;
   size_t piece_bytes_;
   size_t longest_line_;
-  uint64_t most_window_;
+  uint64_t most_decoding_;
   uint64_t total_bytes_ = 0;
   uint64_t bytes_read_ = 0;
   bool any_compressed_ = false;

@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Store, MemoryWith,
 
 TEST_F(Memory, HoldsForCompressedText) {
   const std::string path = documents("data.svm", 20000);
-  for (const std::string tool : {"gzip -1", "bzip2 -1", "xz -0", "zstd -q -1"}) {
+  for (const std::string tool : {"gzip", "bzip2", "xz -0", "zstd -q", "lz4 -q -B4"}) {
     if (std::system((tool + " -c " + path + " > " + path + ".packed").c_str()) != 0) continue;
     SCOPED_TRACE(tool);
     expect_packed({path + ".packed"}, 20000);
@@ -65,7 +65,7 @@ TEST_F(Memory, HoldsForCompressedText) {
 // A compressor may ask its reader for a window of any size: held all the same, or refused as too large.
 TEST_F(Memory, HoldsOrRefusesTextCompressedWithALargeWindow) {
   const std::string path = documents("data.svm", 20000);
-  for (const std::string tool : {"xz -T1 --lzma2=preset=0,dict=64MiB", "zstd -q -1 --long=26"}) {
+  for (const std::string tool : {"xz -T1 --lzma2=preset=0,dict=64MiB", "zstd -q -1 --long=26", "lz4 -q -B7"}) {
     if (std::system((tool + " -c " + path + " > " + path + ".packed").c_str()) != 0) continue;
     SCOPED_TRACE(tool);
     const Ended ended = in_sixteen_megabytes({"pack", "-o", store_, path + ".packed"});
