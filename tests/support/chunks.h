@@ -11,9 +11,10 @@
 namespace linblock::test {
 
 // In the order given. Width set 8 holds gaps below 2^16: a row with a wider one is a wide row.
-inline Store write_rows(const std::string& path, const std::vector<OwnedRow>& rows, unsigned width_set = 8) {
+inline Store write_rows(const std::string& path, const std::vector<OwnedRow>& rows, unsigned width_set = 8,
+                        uint64_t chunk_bytes = 4096) {
   StoreWriter writer(path);
-  writer.begin({.shuffle = false, .chunk_bytes = 4096}, {}, width_set);
+  writer.begin({.shuffle = false, .chunk_bytes = chunk_bytes}, {}, width_set);
   for (const OwnedRow& row : rows) writer.add(row.view());
   writer.commit();
   return Store::open(path);
