@@ -11,17 +11,28 @@
 
 namespace linblock::test {
 
-// 60 chunks of a few rows, in a folder in memory: each is a segment of its own and takes a few pages to hold, so that
-// all together take several times what a run needs at the least.
+// 60 buckets of a few rows, a chunk each, in a folder in memory: a chunk takes a few pages to hold, so that all
+// together take several times what a run needs at the least.
 struct ManyChunks {
   explicit ManyChunks(uint32_t features, size_t rows_per_chunk = 5)
-      : data(make_data(60 * rows_per_chunk, features, 1)), store(write_store(folder, data, rows_per_chunk)) {}
+      : data(make_data(kChunks * rows_per_chunk, features, 1)), store(write(folder / "store", data)) {}
   // So few features that steps are longer, and that a mean of the weights is kept.
-  static ManyChunks with_few_features() { return ManyChunks(5, 10); }
+  static ManyChunks with_few_features() { return ManyChunks(5, 25); }
 
   const MemoryFolder folder;
   const Data data;
   const Store store;
+
+ private:
+  static constexpr uint32_t kChunks = 60;
+
+  static Store write(const std::string& path, const Data& data) {
+    StoreWriter writer(path);
+    writer.begin({.buckets = kChunks, .chunk_bytes = 4096});
+    for (const OwnedRow& row : data.rows) writer.add(row.view());
+    writer.commit();
+    return Store::open(path);
+  }
 };
 
 inline Context context_with(uint64_t memory_bytes, const std::string& checkpoint = "") {
