@@ -30,11 +30,11 @@ Summary solve_average(const Problem& problem, const SolveOptions& options, const
   DualDescent descent(problem, task, options.seed, solution, context.stop);
   const auto save = [&](SnapshotWriter& to) {
     descent.save(to);
-    to.put("mean", std::span<const float>(mean));
+    to.put("average", std::span<const float>(mean));
   };
   if (const auto checkpoint = run.take_checkpoint()) {
     descent.restore(*checkpoint, order, run.block);
-    checkpoint->take("mean", std::span<float>(mean));
+    checkpoint->take("average", std::span<float>(mean));
   } else {
     descent.begin_pass(1);
   }

@@ -98,7 +98,7 @@ bool DualDescent::solve_block(const Block& block, size_t number, const Rounds& r
 template <DualLoss L>
 bool DualDescent::solve_block_with(const L& loss, const Block& block, size_t number, const Rounds& rounds) {
   collect(block, rounds.kept_join);
-  const Yield before = done_;
+  done_ = {};  // what came before would round this block's sums otherwise than after a checkpoint
   Random random(seed_, mix64(static_cast<uint64_t>(pass_), number));
   const Stopwatch working;
   size_t active = visitors_.size();
@@ -133,9 +133,9 @@ bool DualDescent::solve_block_with(const L& loss, const Block& block, size_t num
   if (cache_.capacity() == 0) return true;
   choose_rows(loss, block);
   if (rounds.kept_join) return true;
-  fresh_.gain += done_.gain - before.gain;
-  fresh_.work += done_.work - before.work;
-  credit_ += zeal_ * (done_.work - before.work);
+  fresh_.gain += done_.gain;
+  fresh_.work += done_.work;
+  credit_ += zeal_ * done_.work;
   work_on_kept(loss, block, random);
   return true;
 }

@@ -96,7 +96,7 @@ class DualDescent {
     double work = 0;
     double rate() const { return work > 0 ? gain / work : 0; }
   };
-  Yield done_;         // everything so far
+  Yield done_;         // in this block so far
   Yield fresh_;        // of fresh rows since kept ones were last worked on
   double credit_ = 0;  // work on kept rows that is due
   double zeal_ = 1;    // work on kept rows for each unit of work on fresh ones

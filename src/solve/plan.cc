@@ -94,9 +94,9 @@ Plan make_plan(const Problem& problem, const Method& method, const Context& cont
   const uint64_t free = context.memory_bytes - taken;
   const uint64_t v = problem.weights() * sizeof(double);
   plan.inner = dual == nullptr || dual->inner == 0 ? 1 : static_cast<size_t>(dual->inner);
-  // Kept rows need no memory of their own where all are here, only a list.
-  const bool keeps_rows =
-      dual != nullptr && dual->schedule == Schedule::recomposed && dual->cache_fraction.value_or(1) > 0;
+  // Kept rows need no memory of their own where all are here, only a list; and their duals at hand.
+  const bool keeps_rows = dual != nullptr && dual->schedule == Schedule::recomposed &&
+                          dual->cache_fraction.value_or(1) > 0 && !plan.duals_in_file;
   const uint64_t list = keeps_rows ? rows / kKeptRowsShare * kKeptRowBytes : 0;
   if (chunks.decoded + v + list <= free || chunks.encoded + std::min(v, kLeastCertifyBytes) <= free) {
     plan.rows = chunks.decoded + v + list <= free ? RowsHeld::decoded : RowsHeld::encoded;

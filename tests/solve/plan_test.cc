@@ -1,0 +1,246 @@
+// The plan says what was asked for, fits the memory, and where it cannot, the refusal has the numbers.
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "support/errors.h"
+#include "support/tight_memory.h"
+
+namespace linblock {
+namespace {
+
+using namespace test;  // NOLINT: the tests' own words
+
+class Plans : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { rows_ = new ManyChunks(24); }
+  static void TearDownTestSuite() { delete rows_; }
+
+  Plan plan(const Method& method, uint64_t memory_bytes, const std::string& checkpoint = "") const {
+    return make_plan(problem_, method, context_with(memory_bytes, checkpoint));
+  }
+  uint64_t streaming() const { return streaming_memory(problem_); }
+
+  static inline const ManyChunks* rows_ = nullptr;
+  const Problem problem_ = problem_for(rows_->store, "hinge", 1, 1);
+};
+
+TEST_F(Plans, GiveKeptRowsTheShareThatWasAskedFor) {
+  for (const Schedule schedule : {Schedule::recomposed, Schedule::fixed}) {
+    for (const double share : {0.0, 0.3, 0.5, 0.6}) {
+      const Plan found = plan(DualBlock{.schedule = schedule, .cache_fraction = share}, streaming());
+      ASSERT_EQ(found.rows, RowsHeld::streamed);
+      const auto both = static_cast<double>(found.window_bytes + found.cache_bytes);
+      EXPECT_NEAR(static_cast<double>(found.cache_bytes), share * both, 2) << share;
+    }
+  }
+}
+
+TEST_F(Plans, LeaveTheWindowAFewChunksWhateverShareIsAskedFor) {
+  const Plan found = plan(DualBlock{.cache_fraction = 0.999}, streaming());
+  EXPECT_GE(found.window_bytes, 4 * uint64_t{12} << 10) << "a chunk of these takes three pages and more";
+  EXPECT_GT(found.cache_bytes, 0U);
+  EXPECT_EQ(found.window_bytes + found.cache_bytes, plan(DualBlock{.cache_fraction = 0}, streaming()).window_bytes);
+}
+
+TEST_F(Plans, KeepRowsOfRecomposedBlocksByThemselvesAndOfFixedOnesWhenAsked) {
+  EXPECT_GT(plan(DualBlock{}, streaming()).cache_bytes, 0U);
+  EXPECT_EQ(plan(DualBlock{.schedule = Schedule::fixed}, streaming()).cache_bytes, 0U);
+  EXPECT_GT(plan(DualBlock{.schedule = Schedule::fixed, .cache_fraction = 0.5}, streaming()).cache_bytes, 0U);
+}
+
+TEST_F(Plans, KeepRowsWithoutMemoryOfTheirOwnWhereAllAreHere) {
+  const uint64_t much = uint64_t{1} << 30;
+  const Plan found = plan(DualBlock{}, much);
+  EXPECT_EQ(found.rows, RowsHeld::decoded);
+  EXPECT_GT(found.cache_bytes, 0U);
+  EXPECT_LT(found.cache_bytes, found.window_bytes / 8);
+  EXPECT_EQ(plan(DualBlock{.cache_fraction = 0}, much).cache_bytes, 0U);
+}
+
+TEST_F(Plans, KeepNoRowsForOtherMethods) {
+  for (const Method& method : {Method(Pegasos{}), Method(Average{}), Method(Subsample{})})
+    for (const uint64_t memory : {least_memory(problem_, Average{}) + (100 << 10), uint64_t{1} << 30})
+      EXPECT_EQ(plan(method, memory).cache_bytes, 0U) << name_of(method);
+}
+
+TEST_F(Plans, TakeTheRoundsThatWereAskedForAndMeasureTheOthers) {
+  const Plan asked = plan(DualBlock{.inner = 7}, streaming());
+  EXPECT_EQ(asked.inner, 7U);
+  EXPECT_TRUE(asked.settled);
+  EXPECT_FALSE(plan(DualBlock{}, streaming()).settled);
+  EXPECT_TRUE(plan(DualBlock{.converge = true}, streaming()).settled);
+  EXPECT_TRUE(plan(DualBlock{}, uint64_t{1} << 30).settled) << "nothing is read, so nothing is to be measured";
+}
+
+TEST_F(Plans, PutDualsThatDoNotFitIntoAFileWhereThereIsACheckpoint) {
+  const uint64_t memory = memory_without_duals(problem_);
+  const Plan found = plan(DualBlock{}, memory, "somewhere");
+  EXPECT_TRUE(found.duals_in_file);
+  EXPECT_LT(found.duals_bytes, 300 * Duals::kBytesPerRow);
+  EXPECT_EQ(found.cache_bytes, 0U) << "rows are kept only beside their duals";
+  EXPECT_FALSE(plan(DualBlock{}, uint64_t{1} << 30, "somewhere").duals_in_file);
+  expect_error(ErrorKind::memory, {"the duals of 300 rows 2.6 KB"}, [&] { plan(DualBlock{}, memory); });
+}
+
+TEST_F(Plans, KeepRowsOnlyBesideDualsInMemory) {
+  for (const size_t rows_per_chunk : {20, 40, 60, 100}) {
+    const Folder own;
+    const Store store = write_store(own, rows_->data, rows_per_chunk);
+    const Problem problem = problem_for(store, "hinge", 1);
+    const uint64_t least = least_memory(problem, DualBlock{}, "somewhere");
+    for (uint64_t memory = least; memory < least + (400 << 10); memory += 4 << 10) {
+      const Plan found = make_plan(problem, DualBlock{}, context_with(memory, "somewhere"));
+      ASSERT_FALSE(found.duals_in_file && found.cache_bytes > 0)
+          << rows_per_chunk << " rows a chunk, memory " << memory << ": " << found.describe();
+    }
+  }
+}
+
+// 8 MB are for the program itself; v is made in the window, or beside rows that all stay.
+TEST_F(Plans, FitTheMemoryTheyWereMadeFor) {
+  for (const Method& method :
+       {Method(DualBlock{}), Method(DualBlock{.cache_fraction = 0.7}), Method(DualBlock{.cache_fraction = 0}),
+        Method(DualBlock{.schedule = Schedule::fixed}), Method(Pegasos{}), Method(Average{}), Method(Subsample{})}) {
+    for (const char* checkpoint : {"", "somewhere"}) {
+      const uint64_t least = least_memory(problem_, method, checkpoint);
+      for (uint64_t memory = least; memory < least + (2 << 20); memory += 10 << 10) {
+        const Plan found = plan(method, memory, checkpoint);
+        const bool streamed = found.rows == RowsHeld::streamed;
+        const uint64_t planned = found.weights_bytes + found.duals_bytes + found.window_bytes + found.cache_bytes +
+                                 (streamed ? 0 : found.certify_bytes);
+        ASSERT_LE(planned + (8 << 20), memory) << name_of(method) << ": " << found.describe();
+        ASSERT_TRUE(!streamed || found.certify_bytes + found.certify_window_bytes <= found.window_bytes);
+        ASSERT_GE(found.certify_bytes, sizeof(double));
+      }
+    }
+  }
+}
+
+TEST_F(Plans, HoldMoreOfTheRowsTheMoreMemoryThereIs) {
+  const uint64_t least = least_memory(problem_, DualBlock{});
+  std::vector<RowsHeld> seen;
+  for (uint64_t memory = least; memory < least + (4 << 20); memory += 16 << 10) {
+    const RowsHeld held = plan(DualBlock{}, memory).rows;
+    if (seen.empty() || held != seen.back()) seen.push_back(held);
+  }
+  EXPECT_EQ(seen, (std::vector{RowsHeld::streamed, RowsHeld::encoded, RowsHeld::decoded}));
+}
+
+TEST_F(Plans, AreRefusedWithTheNumbersAndTheRemedies) {
+  expect_error(ErrorKind::memory,
+               {"26 weights need 104 bytes", "the duals of 300 rows 2.6 KB", "directory", "--memory allows 8.0 MB",
+                "Give more memory", "--chunk-bytes", "fewer features"},
+               [&] { plan(DualBlock{}, 8 << 20); });
+  expect_error(ErrorKind::memory, {"the duals of 300 rows 0 bytes"}, [&] { plan(Pegasos{}, 8 << 20); });
+}
+
+TEST_F(Plans, SeeFewFeaturesForManyRows) {
+  EXPECT_FALSE(plan(DualBlock{}, streaming()).few_features) << "300 rows, 26 weights";
+  const ManyChunks few = ManyChunks::with_few_features();
+  const Problem problem = problem_for(few.store, "hinge", 1);
+  const auto sees = [&](const Method& method) {
+    return make_plan(problem, method, context_with(streaming_memory(problem))).few_features;
+  };
+  EXPECT_TRUE(sees(DualBlock{}));
+  EXPECT_TRUE(sees(DualBlock{.inner = 3}));
+  EXPECT_FALSE(sees(DualBlock{.schedule = Schedule::fixed})) << "the paper's blocks are solved as the paper does";
+  EXPECT_FALSE(sees(Pegasos{}));
+}
+
+TEST_F(Plans, AreTheSameAfterASnapshot) {
+  Plan plan{.rows = RowsHeld::encoded,
+            .duals_in_file = true,
+            .weights_bytes = 11,
+            .duals_bytes = 12,
+            .window_bytes = 13,
+            .cache_bytes = 14,
+            .certify_bytes = 15,
+            .certify_window_bytes = 16,
+            .chunks_per_block = 17,
+            .few_features = true,
+            .inner = 18,
+            .idle = 19,
+            .settled = false};
+  const MemoryFolder folder;
+  const auto through_a_snapshot = [&](const Plan& before) {
+    SnapshotWriter writer(folder / "plan");
+    before.save(writer);
+    writer.commit();
+    return Plan::restore(SnapshotReader(folder / "plan"));
+  };
+  const Plan after = through_a_snapshot(plan);
+  EXPECT_EQ(after.rows, RowsHeld::encoded);
+  EXPECT_TRUE(after.duals_in_file);
+  EXPECT_EQ(after.weights_bytes, 11U);
+  EXPECT_EQ(after.duals_bytes, 12U);
+  EXPECT_EQ(after.window_bytes, 13U);
+  EXPECT_EQ(after.cache_bytes, 14U);
+  EXPECT_EQ(after.certify_bytes, 15U);
+  EXPECT_EQ(after.certify_window_bytes, 16U);
+  EXPECT_EQ(after.chunks_per_block, 17U);
+  EXPECT_TRUE(after.few_features);
+  EXPECT_EQ(after.inner, 18U);
+  EXPECT_EQ(after.idle, 19);
+  EXPECT_FALSE(after.settled);
+  plan.chunks_per_block = 0;
+  EXPECT_THAT([&] { through_a_snapshot(plan); }, fails_with(ErrorKind::damaged, "plan"));
+}
+
+// Rows of two features: their duals alone are more than the memory has room for.
+class ManyTinyRows : public testing::Test {
+ protected:
+  static constexpr int kRows = 60000;
+
+  static Store write_tiny_rows(const std::string& path) {
+    StoreWriter writer(path);
+    writer.begin({.buckets = 300, .chunk_bytes = 4096});
+    Random random(5);
+    for (int i = 0; i < kRows; ++i) {
+      const auto first = static_cast<uint32_t>(1 + random.below(50));
+      const std::vector<uint32_t> index = {first, first + 1 + static_cast<uint32_t>(random.below(50))};
+      const std::vector<float> ones = {1, 1};
+      const bool positive = (index[1] > 50) != (random.below(5) == 0);
+      writer.add({.label = positive ? 1 : -1, .index = index, .value = ones});
+    }
+    writer.commit();
+    return Store::open(path);
+  }
+
+  const MemoryFolder folder_;
+  const Store store_ = write_tiny_rows(folder_ / "store");
+  const Problem problem_ = problem_for(store_, "hinge", 0.01);
+};
+
+TEST_F(ManyTinyRows, HaveTheirDualsInAFile) {
+  const uint64_t memory = least_memory(problem_, DualBlock{}, "somewhere") + (20 << 10);
+  expect_error(ErrorKind::memory, {"the duals of 60000 rows 527 KB"},
+               [&] { make_plan(problem_, DualBlock{}, context_with(memory)); });
+  const SolveOptions options{.tolerance = 1e-3};
+  std::vector<Solution> solutions;
+  const Summary small = solve(problem_, options, solutions, context_with(memory, folder_ / "STATE"));
+  ASSERT_TRUE(small.plan.duals_in_file);
+  EXPECT_LT(small.plan.duals_bytes, uint64_t{100} << 10);
+  EXPECT_NE(small.plan.describe().find("(the others in a file)"), std::string::npos) << small.plan.describe();
+  EXPECT_EQ(small.termination, Termination::converged);
+  EXPECT_LE(small.certificates[0].dual, small.certificates[0].primal);
+  solutions.clear();
+  const Summary large = solve(problem_, options, solutions);
+  EXPECT_FALSE(large.plan.duals_in_file);
+  EXPECT_NEAR(small.certificates[0].primal, large.certificates[0].primal, 1e-3 * large.certificates[0].primal);
+}
+
+TEST_F(ManyTinyRows, HaveMemoryForTheDualsOfABlock) {
+  int in_file = 0;
+  const uint64_t least = least_memory(problem_, DualBlock{}, "somewhere");
+  for (uint64_t memory = least; memory < least + (600 << 10); memory += 20 << 10) {
+    const Plan plan = make_plan(problem_, DualBlock{}, context_with(memory, "somewhere"));
+    if (!plan.duals_in_file) continue;
+    ++in_file;
+    EXPECT_GE(plan.duals_bytes, plan.chunks_per_block * kRows / store_.chunks().size() * Duals::kBytesPerRow)
+        << plan.describe();
+  }
+  EXPECT_GT(in_file, 10);
+}
+
+}  // namespace
+}  // namespace linblock

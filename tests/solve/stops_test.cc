@@ -1,0 +1,187 @@
+// Stopped after every block and taken up again, by any method and wherever its rows and duals are: the same bits.
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "support/file_hooks.h"
+#include "support/stopping.h"
+#include "support/tight_memory.h"
+
+namespace linblock {
+namespace {
+
+using namespace test;  // NOLINT: the tests' own words
+
+enum class Where { streamed, resident, duals_in_file };
+
+struct Way {
+  const char* name;
+  Method method;
+  Where where = Where::streamed;
+  bool few_features = false;
+};
+
+std::ostream& operator<<(std::ostream& out, const Way& way) { return out << way.name; }
+
+const std::vector<Way> kWays = {
+    {"streamed_kept_rows", DualBlock{.inner = 2, .cache_fraction = 0.5}},
+    {"streamed_kept_rows_converge", DualBlock{.converge = true, .cache_fraction = 0.3}},
+    {"streamed_kept_rows_fixed", DualBlock{.schedule = Schedule::fixed, .inner = 1, .cache_fraction = 0.5}},
+    {"streamed_none_kept", DualBlock{.inner = 1, .cache_fraction = 0}},
+    {"streamed_few_features", DualBlock{.inner = 1}, Where::streamed, true},
+    {"resident_kept_rows", DualBlock{}, Where::resident},
+    {"resident_kept_rows_join", DualBlock{.inner = 3}, Where::resident},
+    {"resident_fixed", DualBlock{.schedule = Schedule::fixed, .blocks = 4, .inner = 2}, Where::resident},
+    {"resident_few_features", DualBlock{}, Where::resident, true},
+    {"duals_in_file", DualBlock{.inner = 2}, Where::duals_in_file},
+    {"duals_in_file_fixed", DualBlock{.schedule = Schedule::fixed, .inner = 1}, Where::duals_in_file},
+    {"duals_in_file_few_features", DualBlock{.inner = 1}, Where::duals_in_file, true},
+    {"pegasos_rows", Pegasos{.step = 1}},
+    {"pegasos_three_rows", Pegasos{.step = 3}},
+    {"pegasos_blocks", Pegasos{.step = 0}},
+    {"average_streamed", Average{}},
+    {"average_duals_in_file", Average{}, Where::duals_in_file},
+    {"subsample_streamed", Subsample{}},
+    {"subsample_resident", Subsample{.share = 0.7}, Where::resident},
+    {"subsample_duals_in_file", Subsample{}, Where::duals_in_file},
+};
+
+class StopsAtEveryBlock : public testing::TestWithParam<Way> {
+ protected:
+  // With a checkpoint, so that the plan is the same.
+  Context context(const Problem& problem, const std::string& name) const {
+    const std::string checkpoint = rows_.folder / name;
+    switch (GetParam().where) {
+      case Where::streamed: return context_with(streaming_memory(problem), checkpoint);
+      case Where::resident: return context_with(uint64_t{1} << 30, checkpoint);
+      case Where::duals_in_file: return context_with(least_memory(problem, GetParam().method, "somewhere"), checkpoint);
+    }
+    return {};
+  }
+  static SolveOptions options() {
+    const bool certified = !std::holds_alternative<Pegasos>(GetParam().method);
+    return {.method = GetParam().method, .tolerance = 1e-4, .max_passes = certified ? 40 : 4};
+  }
+  static void expect_planned(const Plan& plan) {
+    EXPECT_EQ(plan.duals_in_file, GetParam().where == Where::duals_in_file);
+    EXPECT_EQ(plan.rows == RowsHeld::streamed, GetParam().where != Where::resident);
+    EXPECT_EQ(plan.few_features, GetParam().few_features);
+    const auto* dual = std::get_if<DualBlock>(&GetParam().method);
+    if (dual == nullptr || plan.duals_in_file) return;
+    const bool by_itself = dual->schedule == Schedule::recomposed;
+    EXPECT_EQ(plan.cache_bytes > 0, dual->cache_fraction ? *dual->cache_fraction > 0 : by_itself);
+  }
+  static void expect_same_end(const StoppedRun& found, const Summary& summary, const std::vector<Solution>& solutions) {
+    EXPECT_EQ(found.summary.passes, summary.passes);
+    EXPECT_EQ(found.summary.termination, summary.termination);
+    EXPECT_EQ(found.summary.certificates[0].primal, summary.certificates[0].primal);
+    EXPECT_EQ(found.summary.certificates[0].dual, summary.certificates[0].dual);
+    EXPECT_EQ(found.solutions[0].weights, solutions[0].weights);
+  }
+
+  const ManyChunks rows_ = GetParam().few_features ? ManyChunks::with_few_features() : ManyChunks(24);
+};
+
+TEST_P(StopsAtEveryBlock, ChangeNoBitOfTheWeights) {
+  for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+    if (std::holds_alternative<Pegasos>(GetParam().method) && std::string(loss) == "logistic") continue;
+    SCOPED_TRACE(loss);
+    const Problem problem = problem_for(rows_.store, loss, 0.1, 1);
+    std::vector<Solution> whole;
+    int blocks = 0;
+    Context unstopped = context(problem, std::string("WHOLE-") + loss);
+    unstopped.on_block = [&](const BlockReport&) { ++blocks; };
+    const Summary expected = solve(problem, options(), whole, unstopped);
+    expect_planned(expected.plan);
+    const StoppedRun found = run_with_stops(problem, options(), context(problem, std::string("STOPPED-") + loss));
+    EXPECT_EQ(found.stops, blocks);
+    if (GetParam().where != Where::duals_in_file || !std::holds_alternative<Subsample>(GetParam().method)) {
+      EXPECT_GT(blocks, expected.passes) << "one block a pass is no test";
+    }
+    expect_same_end(found, expected, whole);
+  }
+}
+
+// Wherever it reads, a certificate's pass included; stops between blocks and half-way lose nothing but time.
+TEST_P(StopsAtEveryBlock, OrAtAnyReadChangeNoBitOfTheWeights) {
+  const Problem problem = problem_for(rows_.store, "hinge", 0.1, 1);
+  std::atomic<int64_t> reads = 0;
+  std::atomic<bool> stop = false;
+  const ScopedHook hook([&](const FileCall& call) {
+    if (call.kind == FileCall::Kind::read && call.path.ends_with(".rows") && --reads == 0) stop = true;
+    return FileVerdict{};
+  });
+  std::vector<Solution> whole;
+  const Summary expected = solve(problem, options(), whole, context(problem, "WHOLE"));
+  const auto all_reads = static_cast<uint64_t>(-reads);
+  Context stopping = context(problem, "STOPPED");
+  stopping.stop = &stop;
+  Random random(8);
+  StoppedRun found;
+  for (int round = 0; round < 5; ++round) {
+    std::filesystem::remove(stopping.checkpoint.path);
+    for (bool done = false; !done;) {
+      ASSERT_LT(found.stops, 5000) << "it does not come any farther";
+      stop = false;
+      reads = static_cast<int64_t>(1 + random.below(2 * all_reads));  // or not at all
+      found.solutions.clear();
+      try {
+        found.summary = solve(problem, options(), found.solutions, stopping);
+        done = true;
+      } catch (const Error& error) {
+        ASSERT_EQ(error.kind(), ErrorKind::interrupted) << error.what();
+        ++found.stops;
+      }
+    }
+    expect_same_end(found, expected, whole);
+  }
+  EXPECT_GE(found.stops, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, StopsAtEveryBlock, testing::ValuesIn(kWays),
+                         [](const auto& way) { return std::string(way.param.name); });
+
+// What was measured in the first pass is in the plan: a run taken up again does not measure it anew.
+TEST(MeasuredPlans, AreReplayed) {
+  const ManyChunks rows(24);
+  const Problem problem = problem_for(rows.store, "hinge", 0.1, 1);
+  const SolveOptions options{.tolerance = 1e-5, .max_passes = 60};
+  const Context context = context_with(streaming_memory(problem), rows.folder / "STATE");
+  StoppedRun first;
+  do {
+    ASSERT_FALSE(live(problem, options, context, 1, first)) << "too easy a problem";
+  } while (!Plan::restore(SnapshotReader(rows.folder / "STATE")).settled);
+  std::filesystem::copy_file(rows.folder / "STATE", rows.folder / "COPY");
+  Context unstopped = context;
+  unstopped.checkpoint.path = rows.folder / "COPY";
+  std::vector<Solution> whole;
+  const Summary expected = solve(problem, options, whole, unstopped);
+  const StoppedRun found = run_with_stops(problem, options, context);
+  EXPECT_GT(found.stops, 4);
+  EXPECT_EQ(found.summary.plan.inner, expected.plan.inner);
+  EXPECT_EQ(found.summary.passes, expected.passes);
+  EXPECT_EQ(found.solutions[0].weights, whole[0].weights);
+}
+
+// Not only the weights: everything that later decisions are made from.
+TEST(States, AfterManyStopsAreTheStatesAfterOne) {
+  const ManyChunks rows(24);
+  const Problem problem = problem_for(rows.store, "squared-hinge", 1, 1);
+  const SolveOptions options{.tolerance = 1e-12, .max_passes = 1000};
+  const Context once = context_with(uint64_t{1} << 30, rows.folder / "ONCE");
+  const Context often = context_with(uint64_t{1} << 30, rows.folder / "OFTEN");
+  for (const int blocks : {1, 3, 4, 10, 41}) {
+    StoppedRun run;
+    std::filesystem::remove(rows.folder / "ONCE");
+    std::filesystem::remove(rows.folder / "OFTEN");
+    ASSERT_FALSE(live(problem, options, once, blocks, run));
+    for (int i = 0; i < blocks; ++i) ASSERT_FALSE(live(problem, options, often, 1, run));
+    const SnapshotReader one(rows.folder / "ONCE");
+    const SnapshotReader other(rows.folder / "OFTEN");
+    for (const char* name : {"plan", "trust", "weights", "duals", "rest", "mean", "descent", "kept sizes", "kept rows",
+                             "kept bytes", "active", "worths", "zeal"})
+      EXPECT_TRUE(one.take_text(name) == other.take_text(name)) << "'" << name << "' after " << blocks << " blocks";
+  }
+}
+
+}  // namespace
+}  // namespace linblock
