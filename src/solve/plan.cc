@@ -9,12 +9,6 @@ namespace linblock {
 
 namespace {
 
-// Code, libraries and stacks.
-#if defined(LINBLOCK_STATIC)
-constexpr uint64_t kProgramBytes = uint64_t{5} << 20;
-#else
-constexpr uint64_t kProgramBytes = uint64_t{8} << 20;
-#endif
 constexpr size_t kUsualChunksPerBlock = 8;  // fewer mix badly, more does not help: small blocks stay in cache
 constexpr uint64_t kLeastCertifyBytes = uint64_t{1} << 20;  // below, a certificate takes too many passes
 constexpr double kLeastCacheShare = 0.4;                    // of the memory for rows, where a split is to be chosen

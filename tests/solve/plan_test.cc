@@ -96,7 +96,7 @@ TEST_F(Plans, KeepRowsOnlyBesideDualsInMemory) {
   }
 }
 
-// 8 MB are for the program itself; v is made in the window, or beside rows that all stay.
+// v is made in the window, or beside rows that all stay.
 TEST_F(Plans, FitTheMemoryTheyWereMadeFor) {
   for (const Method& method :
        {Method(DualBlock{}), Method(DualBlock{.cache_fraction = 0.7}), Method(DualBlock{.cache_fraction = 0}),
@@ -108,7 +108,7 @@ TEST_F(Plans, FitTheMemoryTheyWereMadeFor) {
         const bool streamed = found.rows == RowsHeld::streamed;
         const uint64_t planned = found.weights_bytes + found.duals_bytes + found.window_bytes + found.cache_bytes +
                                  (streamed ? 0 : found.certify_bytes);
-        ASSERT_LE(planned + (8 << 20), memory) << name_of(method) << ": " << found.describe();
+        ASSERT_LE(planned + kProgramBytes, memory) << name_of(method) << ": " << found.describe();
         ASSERT_TRUE(!streamed || found.certify_bytes + found.certify_window_bytes <= found.window_bytes);
         ASSERT_GE(found.certify_bytes, sizeof(double));
       }
@@ -128,10 +128,10 @@ TEST_F(Plans, HoldMoreOfTheRowsTheMoreMemoryThereIs) {
 
 TEST_F(Plans, AreRefusedWithTheNumbersAndTheRemedies) {
   expect_error(ErrorKind::memory,
-               {"26 weights need 104 bytes", "the duals of 300 rows 2.6 KB", "directory", "--memory allows 8.0 MB",
+               {"26 weights need 104 bytes", "the duals of 300 rows 2.6 KB", "directory", "--memory allows " + human_bytes(kProgramBytes),
                 "Give more memory", "--chunk-bytes", "fewer features"},
-               [&] { plan(DualBlock{}, 8 << 20); });
-  expect_error(ErrorKind::memory, {"the duals of 300 rows 0 bytes"}, [&] { plan(Pegasos{}, 8 << 20); });
+               [&] { plan(DualBlock{}, kProgramBytes); });
+  expect_error(ErrorKind::memory, {"the duals of 300 rows 0 bytes"}, [&] { plan(Pegasos{}, kProgramBytes); });
 }
 
 TEST_F(Plans, SeeFewFeaturesForManyRows) {
