@@ -2,57 +2,14 @@
 
 #include "base/error.h"
 #include "solve/solver.h"
-#include "support/small_problems.h"
+#include "support/errors.h"
+#include "support/stopping.h"
+#include "support/tight_memory.h"
 
 namespace linblock {
 namespace {
 
 using namespace test;  // NOLINT: the tests' own words
-
-class Checkpoints : public testing::TestWithParam<const char*> {};
-
-// Stops after every block in turn, as Ctrl-C does, and goes on in a new solve: the end must be the same bits.
-TEST_P(Checkpoints, ARunStoppedAtEveryBlockEndsWithTheSameBits) {
-  const Folder folder;
-  const Data data = make_data(120, 6, 1);
-  const Store store = write_store(folder, data, 10);
-  const Problem problem = problem_for(store, GetParam(), 1);
-  for (const Schedule schedule : {Schedule::recomposed, Schedule::fixed}) {
-    const SolveOptions options{
-        .method = DualBlock{.schedule = schedule, .inner = 2}, .tolerance = 1e-4, .max_passes = 500};
-    // A small memory, so that there are several blocks: eight chunks at the least are one.
-    std::vector<Solution> whole;
-    const Summary expected = solve(problem, options, whole);
-    std::vector<Solution> pieces;
-    Summary summary;
-    int stops = 0;
-    while (true) {
-      std::atomic<bool> stop = true;  // at the end of the first block
-      Context context{.stop = &stop};
-      context.checkpoint.path = folder / "STATE";
-      pieces.clear();
-      try {
-        summary = solve(problem, options, pieces, context);
-        break;
-      } catch (const Error& error) {
-        ASSERT_EQ(error.kind(), ErrorKind::interrupted) << error.what();
-        ASSERT_LT(++stops, 10000);
-      }
-      if (stops >= expected.passes) {  // the last pass: let it end
-        context.stop = nullptr;
-        pieces.clear();
-        summary = solve(problem, options, pieces, context);
-        break;
-      }
-    }
-    EXPECT_GT(stops, 1);
-    EXPECT_EQ(pieces[0].weights, whole[0].weights);
-    EXPECT_EQ(summary.certificates[0].primal, expected.certificates[0].primal);
-    std::filesystem::remove(folder / "STATE");
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Losses, Checkpoints, testing::Values("hinge", "squared-hinge", "logistic"));
 
 TEST(Checkpoint, EveryFlippedByteIsRefused) {
   const Folder folder;
@@ -77,6 +34,50 @@ TEST(Checkpoint, EveryFlippedByteIsRefused) {
       ASSERT_EQ(error.kind(), ErrorKind::damaged) << "byte " << i << ": " << error.what();
     }
   }
+}
+
+// A checkpoint in the second pass of a run whose duals are in a file, and what becomes of that file.
+class DualsBesideACheckpoint : public testing::Test {
+ protected:
+  void SetUp() override {
+    StoppedRun run;
+    ASSERT_FALSE(live(problem_, options_, context_, 40, run));
+    ASSERT_TRUE(std::filesystem::exists(duals_));
+    ASSERT_TRUE(Plan::restore(SnapshotReader(rows_.folder / "STATE")).duals_in_file);
+  }
+  void expect_refused() {
+    std::vector<Solution> solutions;
+    EXPECT_THAT([&] { solve(problem_, options_, solutions, context_); }, fails_with(ErrorKind::damaged, duals_));
+  }
+
+  const ManyChunks rows_{24};
+  const Problem problem_ = problem_for(rows_.store, "hinge", 0.1);
+  const SolveOptions options_{.method = DualBlock{.inner = 1}, .tolerance = 1e-6};
+  const Context context_ = context_with(memory_without_duals(problem_), rows_.folder / "STATE");
+  const std::string duals_ = rows_.folder / "STATE.duals";
+};
+
+TEST_F(DualsBesideACheckpoint, AreRefusedWhenTheyAreDamaged) {
+  std::string bytes = read_file(duals_);
+  for (char& byte : bytes) byte = static_cast<char>(byte ^ 0x04);
+  write_file(duals_, bytes);
+  expect_refused();
+}
+
+TEST_F(DualsBesideACheckpoint, AreRefusedWhenTheyAreGone) {
+  std::filesystem::remove(duals_);
+  expect_refused();
+}
+
+TEST_F(DualsBesideACheckpoint, AreForgottenWithIt) {
+  std::filesystem::remove(rows_.folder / "STATE");
+  std::vector<Solution> anew;
+  const Summary found = solve(problem_, options_, anew, context_);
+  std::vector<Solution> whole;
+  const Summary expected =
+      solve(problem_, options_, whole, context_with(context_.memory_bytes, rows_.folder / "OTHER"));
+  EXPECT_EQ(found.passes, expected.passes);
+  EXPECT_EQ(anew[0].weights, whole[0].weights);
 }
 
 }  // namespace

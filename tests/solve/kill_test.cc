@@ -3,49 +3,70 @@
 
 #include "base/random.h"
 #include "store/store.h"
-#include "support/memory_folder.h"
 #include "support/process.h"
 #include "support/streamed.h"
+#include "support/tight_memory.h"
 
 namespace linblock::test {
 namespace {
 
-class TrainKill : public ::testing::TestWithParam<const char*> {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = new MemoryFolder;
-    write_streamed_store(store());
-  }
-  static void TearDownTestSuite() { delete folder_; }
+struct Victim {
+  const char* name;
+  std::vector<std::string> options;
+  const char* plan;  // words of the plan that it is about
+  bool tiny_rows = false;
+};
 
-  static std::string store() { return *folder_ / "store"; }
-  static std::string model() { return *folder_ / "killed"; }
-  static std::string checkpoint() { return model() + ".checkpoint"; }
-  // A checkpoint after every block.
-  static std::vector<std::string> words(const std::string& model) {
-    return {"train",    store(),       "-o",
-            model,      "--loss",      GetParam(),
-            "--cost",   "0.1",         "--inner",
-            "1",        "--tolerance", "1e-3",
-            "--memory", "12M",         "--checkpoint-seconds",
-            "0"};
+std::ostream& operator<<(std::ostream& out, const Victim& victim) { return out << victim.name; }
+
+const std::vector<Victim> kVictims = {
+    {"hinge", {"--loss", "hinge", "--inner", "1", "--tolerance", "1e-3"}, "for rows near the margin"},
+    {"logistic", {"--loss", "logistic", "--inner", "1", "--tolerance", "1e-3"}, "for rows near the margin"},
+    {"duals_in_file", {"--loss", "hinge", "--inner", "1", "--tolerance", "1e-3"}, "the others in a file", true},
+    {"pegasos", {"--loss", "hinge", "--solver", "pegasos", "--max-passes", "6"}, "rows are read each pass"},
+};
+
+class TrainKill : public ::testing::TestWithParam<Victim> {
+ protected:
+  void SetUp() override {
+    if (!GetParam().tiny_rows) {
+      write_streamed_store(store());
+      return;
+    }
+    const Store rows = write_tiny_rows(store(), 100000);
+    memory_ = std::to_string(least_memory(problem_for(rows, "hinge", 0.1), DualBlock{}, "somewhere") + (20 << 10));
   }
-  static void forget() {
+
+  std::string store() const { return folder_ / "store"; }
+  std::string model() const { return folder_ / "killed"; }
+  std::string checkpoint() const { return model() + ".checkpoint"; }
+  // A checkpoint after every block.
+  std::vector<std::string> words(const std::string& model) const {
+    std::vector<std::string> words = {
+        "train", store(), "-o", model, "--cost", "0.1", "--memory", memory_, "--checkpoint-seconds", "0"};
+    words.insert(words.end(), GetParam().options.begin(), GetParam().options.end());
+    return words;
+  }
+  void forget() const {
     std::filesystem::remove(model());
     std::filesystem::remove(model() + ".json");
     std::filesystem::remove_all(checkpoint());
   }
+  // Shared out between the victims.
+  static int kills_wanted() { return kills_a_test() / static_cast<int>(kVictims.size()) + 1; }
 
-  static inline MemoryFolder* folder_ = nullptr;
+  const MemoryFolder folder_;
+  std::string memory_ = std::to_string(kStreamedMemory);
 };
 
 TEST_P(TrainKill, AtAnyMomentChangesNoBitOfTheModel) {
-  const std::string whole = *folder_ / "whole";
+  const std::string whole = folder_ / "whole";
   const Clock::time_point begin = Clock::now();
   const Ended ended = linblock(words(whole));
   const double seconds = seconds_since(begin);
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
   ASSERT_NE(ended.errors.find("rows are read each pass"), std::string::npos) << "a test of streams: " << ended.errors;
+  ASSERT_NE(ended.errors.find(GetParam().plan), std::string::npos) << ended.errors;
   const std::string expected = read_file(whole);
   ASSERT_FALSE(expected.empty());
 
@@ -54,7 +75,7 @@ TEST_P(TrainKill, AtAnyMomentChangesNoBitOfTheModel) {
   int kills = 0;
   int resumed = 0;
   int finished = 0;
-  while (kills < kills_a_test() || finished == 0) {
+  while (kills < kills_wanted() || finished == 0) {
     forget();
     bool done = false;
     for (int life = 0; !done; ++life) {
@@ -76,7 +97,8 @@ TEST_P(TrainKill, AtAnyMomentChangesNoBitOfTheModel) {
   EXPECT_GE(resumed, kills / 3) << "most kills came before there was anything to go on from";
 }
 
-INSTANTIATE_TEST_SUITE_P(Losses, TrainKill, ::testing::Values("hinge", "logistic"));
+INSTANTIATE_TEST_SUITE_P(Victims, TrainKill, ::testing::ValuesIn(kVictims),
+                         [](const auto& victim) { return std::string(victim.param.name); });
 
 }  // namespace
 }  // namespace linblock::test

@@ -1,8 +1,8 @@
 // The plan says what was asked for, fits the memory, and where it cannot, the refusal has the numbers.
 #include <gtest/gtest.h>
 
-#include "base/random.h"
 #include "support/errors.h"
+#include "support/streamed.h"
 #include "support/tight_memory.h"
 
 namespace linblock {
@@ -189,25 +189,10 @@ TEST_F(Plans, AreTheSameAfterASnapshot) {
 // Rows of two features: their duals alone are more than the memory has room for.
 class ManyTinyRows : public testing::Test {
  protected:
-  static constexpr int kRows = 60000;
-
-  static Store write_tiny_rows(const std::string& path) {
-    StoreWriter writer(path);
-    writer.begin({.buckets = 300, .chunk_bytes = 4096});
-    Random random(5);
-    for (int i = 0; i < kRows; ++i) {
-      const auto first = static_cast<uint32_t>(1 + random.below(50));
-      const std::vector<uint32_t> index = {first, first + 1 + static_cast<uint32_t>(random.below(50))};
-      const std::vector<float> ones = {1, 1};
-      const bool positive = (index[1] > 50) != (random.below(5) == 0);
-      writer.add({.label = positive ? 1 : -1, .index = index, .value = ones});
-    }
-    writer.commit();
-    return Store::open(path);
-  }
+  static constexpr uint64_t kRows = 60000;
 
   const MemoryFolder folder_;
-  const Store store_ = write_tiny_rows(folder_ / "store");
+  const Store store_ = write_tiny_rows(folder_ / "store", kRows);
   const Problem problem_ = problem_for(store_, "hinge", 0.01);
 };
 

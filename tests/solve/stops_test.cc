@@ -89,16 +89,44 @@ TEST_P(StopsAtEveryBlock, ChangeNoBitOfTheWeights) {
     std::vector<Solution> whole;
     int blocks = 0;
     Context unstopped = context(problem, std::string("WHOLE-") + loss);
+    double last_estimate = 0;
     unstopped.on_block = [&](const BlockReport&) { ++blocks; };
+    unstopped.observer = [&](const PassReport& pass) { last_estimate = pass.primal_estimate; };
     const Summary expected = solve(problem, options(), whole, unstopped);
     expect_planned(expected.plan);
     const StoppedRun found = run_with_stops(problem, options(), context(problem, std::string("STOPPED-") + loss));
     EXPECT_EQ(found.stops, blocks);
+    EXPECT_EQ(found.last_estimate, last_estimate);
     if (GetParam().where != Where::duals_in_file || !std::holds_alternative<Subsample>(GetParam().method)) {
       EXPECT_GT(blocks, expected.passes) << "one block a pass is no test";
     }
     expect_same_end(found, expected, whole);
   }
+}
+
+// A crash loses what was done since the last checkpoint, which may be passes ago.
+TEST_P(StopsAtEveryBlock, OrCrashesBetweenThemChangeNoBitOfTheWeights) {
+  const Problem problem = problem_for(rows_.store, "squared-hinge", 0.1, 1);
+  std::vector<Solution> whole;
+  uint64_t blocks = 0;
+  Context unstopped = context(problem, "WHOLE");
+  unstopped.on_block = [&](const BlockReport&) { ++blocks; };
+  const Summary expected = solve(problem, options(), whole, unstopped);
+  const Context dying = context(problem, "STOPPED");
+  Random random(9);
+  StoppedRun found;
+  for (int round = 0; round < 5; ++round) {
+    std::filesystem::remove(dying.checkpoint.path);
+    Death death = Death::stop;
+    int most = static_cast<int>(blocks / 4 + 1);  // later lives are longer, so that it ends
+    while (!live(problem, options(), dying, 1 + static_cast<int>(random.below(static_cast<uint64_t>(most))), found,
+                 death)) {
+      death = random.below(3) == 0 ? Death::stop : Death::crash;
+      most += most / 8 + 1;
+    }
+    expect_same_end(found, expected, whole);
+  }
+  EXPECT_GE(found.stops, 5);
 }
 
 // Wherever it reads, a certificate's pass included; stops between blocks and half-way lose nothing but time.

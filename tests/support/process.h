@@ -135,7 +135,7 @@ inline std::vector<std::string> linblock_command(const std::vector<std::string>&
   return all;
 }
 
-// Half of LINBLOCK_KILLS, which pack and append share; training takes as many again.
+// Half of LINBLOCK_KILLS, which pack and append share; the ways of training share as many as one of them takes.
 inline int kills_a_test() {
   const char* asked = std::getenv("LINBLOCK_KILLS");
   return std::max(1, (asked == nullptr ? 100 : std::atoi(asked)) / 2);

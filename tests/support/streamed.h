@@ -1,4 +1,5 @@
-// Rows that are several times the memory they are trained in, so that they are read again each pass.
+// Rows that are several times the memory they are trained in, so that they are read again each pass; and rows so small
+// that not even their duals fit.
 #pragma once
 
 #include <string>
@@ -29,6 +30,22 @@ inline Store write_streamed_store(const std::string& path, uint64_t rows = 20000
       score += value[j] * (j % 7 == 0 ? 1 : -0.1);
     }
     writer.add({.label = score > 0 ? 1 : -1, .index = index, .value = value});
+  }
+  writer.commit();
+  return Store::open(path);
+}
+
+// Rows of two features with noisy labels, in 300 small chunks: their duals take as much as they do.
+inline Store write_tiny_rows(const std::string& path, uint64_t rows) {
+  StoreWriter writer(path);
+  writer.begin({.buckets = 300, .chunk_bytes = 4096});
+  const std::vector<float> ones = {1, 1};
+  Random random(5);
+  for (uint64_t i = 0; i < rows; ++i) {
+    const auto first = static_cast<uint32_t>(1 + random.below(50));
+    const std::vector<uint32_t> index = {first, first + 1 + static_cast<uint32_t>(random.below(50))};
+    const bool positive = (index[1] > 50) != (random.below(5) == 0);
+    writer.add({.label = positive ? 1 : -1, .index = index, .value = ones});
   }
   writer.commit();
   return Store::open(path);
