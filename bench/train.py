@@ -165,7 +165,7 @@ SQUARED_HINGE = end_to_end("squared-hinge", 1)
 
 # How often the store is read.
 
-TO_A_THOUSANDTH = "--loss hinge --tolerance 0.001 --max-seconds 600 --inner 10 "
+TO_A_THOUSANDTH = "--loss hinge --tolerance 0.001 --max-seconds 100 --inner 10 "
 FIXED = train("fixed blocks, 10 rounds", "{store}", TO_A_THOUSANDTH + "--schedule fixed --cache-fraction 0")
 RECOMPOSED = train("recomposed with a cache, 10 rounds", "{store}", TO_A_THOUSANDTH + "--schedule recomposed --cache-fraction 0.5")
 PASSES = Experiment(
@@ -182,7 +182,7 @@ PASSES = Experiment(
 
 def choices(disk: str, data_sets: tuple[str, ...], **limits) -> Experiment:
     fixed = tuple(train(f"inner {inner}, cache {cache}{disk}", "{store}",
-                        f"--loss hinge --max-seconds 300 --inner {inner} --cache-fraction {cache}", **limits)
+                        f"--loss hinge --max-seconds 60 --inner {inner} --cache-fraction {cache}", **limits)
                   for inner, cache in itertools.product((1, 3, 10), (0, 0.3, 0.6)))
     auto = train(f"auto{disk}", "{store}", "--loss hinge --inner auto", **limits)
     needs_grid = (auto.name, *(program.name for program in fixed))

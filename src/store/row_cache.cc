@@ -15,13 +15,20 @@ RowCache::RowCache(const Store& store, uint64_t bytes, const std::vector<Chunk>*
       memory_(resident != nullptr ? 0 : bytes),
       capacity_(bytes),
       features_(store.info().feature_numbers()),
+      narrow_(features_ <= uint64_t{UINT16_MAX} + 1),
       width_set_(store.info().width_set) {
   entries_.reserve(bytes / kEntryBytes);
 }
 
 uint64_t RowCache::bytes_of(const EncodedRow& row) const {
   if (resident_ != nullptr) return kEntryBytes;
-  return round_up<uint64_t>(row.indices.size() + row.values.size_bytes(), 4) + kEntryBytes;
+  const uint64_t index_bytes = narrow_ ? row.count * sizeof(uint16_t) : row.indices.size();
+  return round_up<uint64_t>(index_bytes + row.values.size_bytes(), 4) + kEntryBytes;
+}
+
+void RowCache::decode(std::span<const unsigned char> indices, size_t count, bool wide, uint32_t* out) const {
+  const uint32_t largest = decode_indices(indices, count, wide ? 0 : width_set_, out);
+  if (largest >= features_ && count > 0) fail(ErrorKind::damaged, "a row's feature numbers are not valid");
 }
 
 Row RowCache::row(size_t number, RowBuffer& buffer) const {
@@ -29,9 +36,11 @@ Row RowCache::row(size_t number, RowBuffer& buffer) const {
   if (resident_ != nullptr) return (*resident_)[entry.origin.chunk].row(entry.origin.row, buffer);
   const unsigned char* const values = memory_.data() + entry.offset;
   if (buffer.index.size() < entry.count + 4) buffer.index.resize(entry.count + 4);
-  const uint32_t largest = decode_indices({values + entry.value_bytes, entry.index_bytes}, entry.count,
-                                          entry.wide != 0 ? 0 : width_set_, buffer.index.data());
-  if (largest >= features_ && entry.count > 0) fail(ErrorKind::damaged, "a row's feature numbers are not valid");
+  const unsigned char* const indices = values + entry.value_bytes;
+  if (narrow_)
+    for (size_t i = 0; i < entry.count; ++i) buffer.index[i] = load<uint16_t>(indices + sizeof(uint16_t) * i);
+  else
+    decode({indices, entry.index_bytes}, entry.count, entry.wide != 0, buffer.index.data());
   Row view{.label = entry.label, .weight = entry.weight, .index = {buffer.index.data(), entry.count}};
   if (entry.value_bytes == 4 * uint64_t{entry.count}) {
     view.value = {reinterpret_cast<const float*>(values), entry.count};
@@ -52,14 +61,21 @@ bool RowCache::add(Origin origin, const EncodedRow& row) {
   const Entry entry{.origin = origin,
                     .offset = used_,
                     .count = row.count,
-                    .index_bytes = static_cast<uint32_t>(row.indices.size()),
+                    .index_bytes = static_cast<uint32_t>(narrow_ ? row.count * sizeof(uint16_t) : row.indices.size()),
                     .value_bytes = static_cast<uint32_t>(row.values.size_bytes()),
                     .label = row.label,
                     .weight = row.weight,
                     .wide = row.wide ? 1U : 0U};
   unsigned char* const to = memory_.data() + used_;
   if (!row.values.empty()) std::memcpy(to, row.values.data(), entry.value_bytes);
-  if (!row.indices.empty()) std::memcpy(to + entry.value_bytes, row.indices.data(), entry.index_bytes);
+  if (narrow_) {
+    if (decoded_.size() < row.count + 4) decoded_.resize(row.count + 4);
+    decode(row.indices, row.count, row.wide, decoded_.data());
+    for (size_t i = 0; i < row.count; ++i)
+      linblock::store(to + entry.value_bytes + sizeof(uint16_t) * i, static_cast<uint16_t>(decoded_[i]));
+  } else if (!row.indices.empty()) {
+    std::memcpy(to + entry.value_bytes, row.indices.data(), entry.index_bytes);
+  }
   used_ += entry.bytes();
   entries_.push_back(entry);
   return true;

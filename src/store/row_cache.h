@@ -1,5 +1,7 @@
 // Some rows, at hand across blocks, in a fixed amount of memory: what selective block minimization keeps. They are
-// copied out of their chunks as they stand there, encoded; where all chunks stay in memory they are only pointed to.
+// copied out of their chunks as they stand there, encoded, unless 16 bits hold any feature number: such rows are short
+// and visited often, and decoding them each time was a quarter of all work. Where all chunks stay in memory, rows are
+// only pointed to.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +45,8 @@ class RowCache {
   void restore(const SnapshotReader& from);
 
  private:
+  void decode(std::span<const unsigned char> indices, size_t count, bool wide, uint32_t* out) const;
+
   struct Entry {
     Origin origin;
     uint64_t offset = 0;  // values, then indices
@@ -62,6 +66,8 @@ class RowCache {
   uint64_t capacity_ = 0;
   uint64_t used_ = 0;
   uint64_t features_ = 0;
+  bool narrow_ = false;  // indices are 16-bit numbers
+  std::vector<uint32_t> decoded_;
   unsigned width_set_ = 0;
   std::vector<Entry> entries_;
 };
