@@ -42,10 +42,10 @@ class KeptRowsReach : public testing::TestWithParam<std::tuple<const char*, bool
 TEST_P(KeptRowsReach, TheReferenceOptimumInAnyRoundsAndAnyShareOfTheMemory) {
   const auto& [loss, few_features] = GetParam();
   const ManyChunks rows = few_features ? ManyChunks::with_few_features() : ManyChunks(24);
-  const double cost = few_features ? kCost / 10 : kCost;
+  const double cost = few_features ? kCost / 30 : kCost;
   const Problem problem = problem_for(rows.store, loss, cost, 1);
-  const ReferenceOptimum best = reference_optimum(loss, dense(rows.data, cost, 1), 1e-8);
-  ASSERT_LE(best.primal - best.dual, 1e-8 * best.dual) << "the reference itself";
+  const ReferenceOptimum best = reference_optimum(loss, dense(rows.data, cost, 1), 1e-7);
+  ASSERT_LE(best.primal - best.dual, 1e-7 * best.dual) << "the reference itself";
   for (const DualBlock& rounds :
        {DualBlock{}, DualBlock{.inner = 1}, DualBlock{.inner = 3}, DualBlock{.converge = true}}) {
     for (const double share : {-1.0, 0.0, 0.3, 0.8}) {
