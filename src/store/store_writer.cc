@@ -11,6 +11,8 @@ namespace linblock {
 
 namespace {
 
+constexpr uint64_t kWritebackBytes = uint64_t{1} << 20;
+
 constexpr size_t kMostSealed = 8;                         // finished chunks that wait for an earlier one
 constexpr uint64_t kDiskCheckBytes = uint64_t{32} << 20;  // how often free space is looked at
 constexpr uint64_t kDiskReserve = uint64_t{4} << 20;      // left for the directory, the manifest and other people
@@ -242,7 +244,10 @@ bool StoreWriter::seal_one() {
     moved_.notify_all();
     lock.unlock();
     segment_file_.write_at(chunk.bytes.span(), offset);
-    segment_file_.start_writeback(offset, chunk.bytes.size());
+    // A stretch at a time: asking for every small chunk cost a tenth of packing.
+    const uint64_t end = offset + chunk.bytes.size();
+    if (const uint64_t stretch = offset / kWritebackBytes; end / kWritebackBytes != stretch)
+      segment_file_.start_writeback(stretch * kWritebackBytes, end - stretch * kWritebackBytes);
     lock.lock();
     if (chunk.bytes.capacity() <= 2 * info_.chunk_bytes) idle_buffers_.push_back(std::move(chunk.bytes));
   }

@@ -269,7 +269,7 @@ class SvmlightParser {
       if (digits == 8) {
         eight = load<uint64_t>(at);
         digits = leading_digits(eight);
-        if (digits == 8 || mantissa >= kExactInDouble / 100000000) return parse_unusual_value(begin, value);
+        if (digits == 8 || mantissa >= kExactInDouble / kWholePowers[digits]) return parse_unusual_value(begin, value);
         if (digits > 0) {
           mantissa = mantissa * kWholePowers[digits] + spelled(eight, digits);
           power += static_cast<int>(digits);
