@@ -82,6 +82,10 @@ double DualDescent::squared_weights() const {
   return sum;
 }
 
+bool DualDescent::must_leave(const Stopwatch& working) const {
+  return stop_ != nullptr && *stop_ && working.seconds() > kPatience;
+}
+
 bool DualDescent::solve_block(const Block& block, size_t number, const Rounds& rounds) {
   Block with_kept = block;
   with_kept.cache = &cache_;
@@ -105,7 +109,7 @@ bool DualDescent::solve_block_with(const L& loss, const Block& block, size_t num
   double top = kInfinity;  // what the last round left of the largest and smallest projected gradient
   double bottom = -kInfinity;
   for (int round = 0; round < rounds.most; ++round) {
-    if (stop_ != nullptr && *stop_ && round > 0 && working.seconds() > kPatience) return false;
+    if (round > 0 && must_leave(working)) return false;
     double highest = -kInfinity;
     double lowest = kInfinity;
     for (size_t i = active; i > 1; --i) std::swap(visitors_[i - 1], visitors_[random.below(i)]);
@@ -136,8 +140,7 @@ bool DualDescent::solve_block_with(const L& loss, const Block& block, size_t num
   fresh_.gain += done_.gain;
   fresh_.work += done_.work;
   credit_ += zeal_ * done_.work;
-  work_on_kept(loss, block, random);
-  return true;
+  return work_on_kept(loss, block, random, working);
 }
 
 // Rows are visited in random order: they are on their way from memory before their turn comes.
@@ -223,12 +226,13 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visito
 // Kept rows are worked on for as long as a unit of work earns more of the dual there than on fresh rows, whose reading
 // counts as well: the work due grows with that on fresh rows, faster or slower as the last rounds were worth it.
 template <DualLoss L>
-void DualDescent::work_on_kept(const L& loss, const Block& block, Random& random) {
+bool DualDescent::work_on_kept(const L& loss, const Block& block, Random& random, const Stopwatch& working) {
   for (int round = 0; round < kMostKeptRounds; ++round) {
+    if (must_leave(working)) return false;
     double cost = 0;
     for (size_t i = 0; i < cache_.size(); ++i)
       if (active_[i] != 0) cost += static_cast<double>(cache_.nonzeros(i) + kRowWork);
-    if (cost == 0 || credit_ < cost) return;
+    if (cost == 0 || credit_ < cost) return true;
     const Yield before = done_;
     kept_round(loss, block, random);
     const Yield kept{done_.gain - before.gain, done_.work - before.work};
@@ -239,6 +243,7 @@ void DualDescent::work_on_kept(const L& loss, const Block& block, Random& random
     fresh_ = {fresh_.gain / 2, fresh_.work / 2};  // what was long ago counts little
   }
   credit_ = 0;
+  return true;
 }
 
 template <DualLoss L>

@@ -66,12 +66,14 @@ class DualDescent {
   template <DualLoss L>
   void choose_rows(const L& loss, const Block& block);
   template <DualLoss L>
-  void work_on_kept(const L& loss, const Block& block, Random& random);
+  bool work_on_kept(const L& loss, const Block& block, Random& random, const Stopwatch& working);
   template <DualLoss L>
   void kept_round(const L& loss, const Block& block, Random& random);
   template <DualLoss L>
   float worth(const L& loss, const Block& block, const Visitor& visitor, double cost, uint64_t bytes);
   void evict();
+  // Told to stop, and this block takes too long to be waited for.
+  bool must_leave(const Stopwatch& working) const;
   void rest(RowCache::Origin origin, double loss);
   void look_ahead(const Block& block, size_t at, size_t end) const;
 
