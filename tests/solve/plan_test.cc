@@ -128,8 +128,8 @@ TEST_F(Plans, HoldMoreOfTheRowsTheMoreMemoryThereIs) {
 
 TEST_F(Plans, AreRefusedWithTheNumbersAndTheRemedies) {
   expect_error(ErrorKind::memory,
-               {"26 weights need 104 bytes", "the duals of 300 rows 2.6 KB", "directory", "--memory allows " + human_bytes(kProgramBytes),
-                "Give more memory", "--chunk-bytes", "fewer features"},
+               {"26 weights need 104 bytes", "the duals of 300 rows 2.6 KB", "directory",
+                "--memory allows " + human_bytes(kProgramBytes), "Give more memory", "--chunk-bytes", "fewer features"},
                [&] { plan(DualBlock{}, kProgramBytes); });
   expect_error(ErrorKind::memory, {"the duals of 300 rows 0 bytes"}, [&] { plan(Pegasos{}, kProgramBytes); });
 }
