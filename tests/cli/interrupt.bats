@@ -8,11 +8,12 @@ make_hard_store() {
   rm hard.svm
 }
 
+# --foreground: one signal, as a terminal sends it; without, timeout sends two, and the second one kills.
 # interrupted OPTIONS...: SIGINT after a second and a half of training; it must end within two.
 interrupted() {
   local begin milliseconds
   begin=$(date +%s%N)
-  run timeout --preserve-status -s INT -k 20 1.5 "$LINBLOCK" train s -o m --tolerance 1e-12 --cost 1000 \
+  run timeout --foreground --preserve-status -s INT -k 20 1.5 "$LINBLOCK" train s -o m --tolerance 1e-12 --cost 1000 \
     --max-passes 1000000 "$@"
   milliseconds=$((($(date +%s%N) - begin) / 1000000 - 1500))
   expect 130 "interrupted"
@@ -27,7 +28,7 @@ goes_on() {
   if [[ "$output" == *"begins anew"* ]]; then return; fi
   [ -s m.checkpoint/STATE ]
   [ ! -e m ]
-  run timeout --preserve-status -s INT -k 20 1 "$LINBLOCK" train s -o m --tolerance 1e-12 --cost 1000 \
+  run timeout --foreground --preserve-status -s INT -k 20 1 "$LINBLOCK" train s -o m --tolerance 1e-12 --cost 1000 \
     --max-passes 1000000 "$@"
   expect 130 "going on from the checkpoint"
 }
@@ -59,7 +60,7 @@ goes_on() {
 @test "Ctrl-C while text is packed for training leaves no store and no model" {
   mkfifo pipe
   (echo "1 1:1"; echo "-1 1:2"; sleep 5) >pipe &
-  run timeout --preserve-status -s INT -k 20 1 "$LINBLOCK" train pipe -o m --store s
+  run timeout --foreground --preserve-status -s INT -k 20 1 "$LINBLOCK" train pipe -o m --store s
   expect 130 "interrupted"
   [ ! -e s ]
   [ ! -e m ]
@@ -68,7 +69,7 @@ goes_on() {
 @test "Ctrl-C ends the other solvers with 130" {
   make_hard_store
   for options in "--solver pegasos" "--solver subsample --tolerance 1e-12 --cost 1000"; do
-    run timeout --preserve-status -s INT -k 20 1.5 "$LINBLOCK" train s -o m --fresh --max-passes 1000000 $options
+    run timeout --foreground --preserve-status -s INT -k 20 1.5 "$LINBLOCK" train s -o m --fresh --max-passes 1000000 $options
     expect 130 "interrupted"
   done
 }

@@ -42,9 +42,9 @@ inline Store write_tiny_rows(const std::string& path, uint64_t rows) {
   const std::vector<float> ones = {1, 1};
   Random random(5);
   for (uint64_t i = 0; i < rows; ++i) {
-    const auto first = static_cast<uint32_t>(1 + random.below(50));
-    const std::vector<uint32_t> index = {first, first + 1 + static_cast<uint32_t>(random.below(50))};
-    const bool positive = (index[1] > 50) != (random.below(5) == 0);
+    const auto first = static_cast<uint32_t>(1 + random.below(1000));
+    const std::vector<uint32_t> index = {first, first + 1 + static_cast<uint32_t>(random.below(1000))};
+    const bool positive = (index[1] > 1000) != (random.below(5) == 0);
     writer.add({.label = positive ? 1 : -1, .index = index, .value = ones});
   }
   writer.commit();
