@@ -100,7 +100,7 @@ void Trace::end(const Summary& summary, double seconds, std::optional<double> te
                {"passes", summary.passes},
                {"bytes_read", summary.costs.bytes},
                {"certified", summary.certified}};
-  json.update(gap_of(summary.certificates.front()));
+  json.update(gap_of(summary.total()));
   json["test_accuracy"] = test_accuracy ? Json(*test_accuracy) : Json(nullptr);
   json["peak_memory_bytes"] = peak_resident_bytes();
   write(json.dump());

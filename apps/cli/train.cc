@@ -72,10 +72,10 @@ void add_number(CLI::App& command, const std::string& name, double& number, cons
 
 // "within 0.8% of the best possible objective"
 std::string certified_words(const Summary& summary) {
-  const Certificate& certificate = summary.certificates.front();
+  const Certificate certificate = summary.total();
   if (!summary.certified)
     return fmt::format("objective {:.6g}, not certified (pegasos has no dual)", certificate.primal);
-  const double gap = certificate.gap();
+  const double gap = summary.largest_gap();
   if (!std::isfinite(gap)) return "nothing is certified yet";
   if (gap > 10) return fmt::format("far from done: the objective may still fall to a {:.0f}th of what it is", 1 + gap);
   return fmt::format("certified within {:.2g}% of the best possible objective", 100 * std::max(gap, 0.0));
@@ -92,10 +92,10 @@ std::string termination_words(Termination termination) {
 }
 
 void print_json(const TrainOptions& options, const TrainReport& report, double total_seconds,
-                const std::optional<Evaluation>& test) {
+                const std::optional<TestResult>& test) {
   constexpr std::array<const char*, 4> kTerminations = {"converged", "pass_limit", "time_limit", "interrupted"};
   const Summary& summary = report.summary;
-  const Certificate& certificate = summary.certificates.front();
+  const Certificate certificate = summary.total();
   nlohmann::ordered_json json = {{"rows", report.info.rows},
                                  {"features", report.info.features()},
                                  {"nonzeros", report.info.nonzeros},
@@ -112,7 +112,7 @@ void print_json(const TrainOptions& options, const TrainReport& report, double t
                                  {"peak_memory_bytes", peak_resident_bytes()},
                                  {"primal", certificate.primal},
                                  {"dual", summary.certified ? nlohmann::ordered_json(certificate.dual) : nullptr},
-                                 {"gap", summary.certified ? nlohmann::ordered_json(certificate.gap()) : nullptr},
+                                 {"gap", summary.certified ? nlohmann::ordered_json(summary.largest_gap()) : nullptr},
                                  {"certified", summary.certified},
                                  {"termination", kTerminations[static_cast<size_t>(summary.termination)]},
                                  {"solver", name_of(options.solve.method)},
@@ -165,12 +165,11 @@ void run_train(TrainRequest& request, Session& session) {
     terminal.say(pass_words(pass, test_accuracy));
   };
   if (!request.dry_run && path_kind(checkpoint) == PathKind::absent) make_directory(checkpoint);
-  const TrainReport report = train(options, context, observer, request.dry_run);
+  TrainReport report = train(options, context, observer, request.dry_run);
   if (request.dry_run) return;
-  save_model(request.model, report.model, describe_model(options, report), request.threads);
+  save_trained(request.model, options, report, request.threads);
   remove_flat_directory(checkpoint);
-  std::optional<Evaluation> test;
-  if (!options.test.empty()) test = evaluate(report.model, options.test, request.memory_bytes);
+  const std::optional<TestResult>& test = report.test;
   const double seconds = clock.seconds();
   const Summary& summary = report.summary;
   trace.end(summary, seconds, test ? std::optional(test->accuracy()) : std::nullopt);

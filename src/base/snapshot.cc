@@ -96,6 +96,13 @@ void SnapshotReader::read(const std::string& name, std::span<unsigned char> into
   file_.read_exactly_at(into, place.offset);
 }
 
+void SnapshotReader::read_part(const std::string& name, uint64_t offset, std::span<unsigned char> into) const {
+  const Place& place = place_of(name);
+  if (offset > place.bytes || into.size() > place.bytes - offset)
+    fail(ErrorKind::damaged, "in the checkpoint '{}', '{}' is too short: --fresh begins anew", file_.path(), name);
+  file_.read_exactly_at(into, place.offset + offset);
+}
+
 std::string SnapshotReader::take_text(const std::string& name) const {
   std::string text(place_of(name).bytes, ' ');
   read(name, {reinterpret_cast<unsigned char*>(text.data()), text.size()});

@@ -58,6 +58,17 @@ class SnapshotReader {
     return value;
   }
   std::string take_text(const std::string& name) const;
+  bool has(const std::string& name) const { return places_.contains(name); }
+  template <typename T>
+  size_t count(const std::string& name) const {
+    return place_of(name).bytes / sizeof(T);
+  }
+  // As many values as the span has, from number `first` on.
+  template <typename T>
+  requires std::is_trivially_copyable_v<T>
+  void take_part(const std::string& name, uint64_t first, std::span<T> values) const {
+    read_part(name, first * sizeof(T), {reinterpret_cast<unsigned char*>(values.data()), values.size_bytes()});
+  }
 
  private:
   struct Place {
@@ -66,6 +77,7 @@ class SnapshotReader {
   };
   const Place& place_of(const std::string& name) const;
   void read(const std::string& name, std::span<unsigned char> into) const;
+  void read_part(const std::string& name, uint64_t offset, std::span<unsigned char> into) const;
 
   File file_;
   std::map<std::string, Place> places_;

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -35,6 +36,17 @@ void run_on_threads(size_t count, const std::function<void(size_t)>& work, const
   }
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
+}
+
+void for_each_on_threads(size_t threads, size_t count, const std::function<void(size_t)>& work) {
+  if (count == 0) return;
+  std::atomic<size_t> next = 0;
+  run_on_threads(
+      std::clamp<size_t>(threads, 1, count),
+      [&](size_t) {
+        for (size_t number = next++; number < count; number = next++) work(number);
+      },
+      [&] { next = count; });
 }
 
 }  // namespace linblock

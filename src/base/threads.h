@@ -15,4 +15,7 @@ size_t available_threads();
 void run_on_threads(
     size_t count, const std::function<void(size_t)>& work, const std::function<void()>& on_failure = [] {});
 
+// Runs work(0) ... work(count - 1) on up to `threads` threads, each taking the next number that nobody has.
+void for_each_on_threads(size_t threads, size_t count, const std::function<void(size_t)>& work);
+
 }  // namespace linblock

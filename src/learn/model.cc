@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -18,7 +19,7 @@ namespace linblock {
 namespace {
 
 constexpr uint64_t kMostMetadata = uint64_t{64} << 20;
-constexpr uint64_t kRowsPerPiece = 32768;
+constexpr uint64_t kWeightsPerPiece = 32768;
 
 std::span<const unsigned char> bytes_of(const std::string& text) {
   return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
@@ -106,24 +107,6 @@ void read_header(ModelReader& reader, Model& model) {
   if (model.solver_type.empty() || model.labels.empty() || !have_features) reader.refuse("its header is not complete");
 }
 
-// The map permutes the first `count` numbers: each of its cycles is followed once.
-void sort_by_index(const FeatureMap& features, uint64_t count, std::vector<float>& weights) {
-  std::vector<bool> placed(count, false);
-  for (uint32_t start = 0; start < count; ++start) {
-    if (placed[start]) continue;
-    const float first = weights[start];
-    uint32_t index = start;
-    while (true) {
-      placed[index] = true;
-      const uint32_t number = features.number(index);
-      if (number == start) break;
-      weights[index] = weights[number];
-      index = number;
-    }
-    weights[index] = first;
-  }
-}
-
 void read_metadata(const std::string& path, Model& model) {
   const std::string beside = path + ".json";
   if (path_kind(beside) != PathKind::file) return;
@@ -183,7 +166,7 @@ void Model::probabilities(std::span<const double> decisions, std::span<double> o
   for (double& share : out) share /= sum;
 }
 
-Model make_model(const Store& store, std::vector<std::vector<float>> weights, std::vector<int32_t> labels, double bias,
+Model make_model(const Store& store, std::vector<float> weights, std::vector<int32_t> labels, double bias,
                  std::string solver_type) {
   Model model;
   model.solver_type = std::move(solver_type);
@@ -192,54 +175,76 @@ Model make_model(const Store& store, std::vector<std::vector<float>> weights, st
   model.index_base = store.info().index_base;
   model.normalized = store.info().normalized;
   model.features = store.info().features();
-  const FeatureMap& features = store.features();
-  const size_t width = weights.size();
-  if (width == 1) {
-    model.weights = std::move(weights[0]);
-    sort_by_index(features, store.info().feature_numbers(), model.weights);
-    // Feature 0, where indices begin with 1, is none.
-    model.weights.erase(model.weights.begin(), model.weights.begin() + model.index_base);
-    return model;
-  }
-  model.weights.resize((model.features + (bias >= 0 ? 1 : 0)) * width);
-  for (uint64_t row = 0; row < model.features; ++row) {
-    const uint32_t number = features.number(static_cast<uint32_t>(row + static_cast<uint64_t>(model.index_base)));
-    for (size_t c = 0; c < width; ++c) model.weights[row * width + c] = weights[c][number];
-  }
-  if (bias >= 0)
-    for (size_t c = 0; c < width; ++c) model.weights[model.features * width + c] = weights[c].back();
+  model.weights = std::move(weights);
+  if (!model.weights.empty()) sort_by_index(store, model.weights);
   return model;
 }
 
-void save_model(const std::string& path, const Model& model, const std::string& metadata_json, size_t threads) {
-  const size_t width = model.columns();
-  const uint64_t rows = model.weights.size() / width;
-  const std::string temporary = path + ".new";
-  File file = File::create(temporary);
-  file.write_next(bytes_of(header(model)));
-  // Numbers are written by all threads, in pieces of fixed size, and the pieces in order.
-  const uint64_t per_round = kRowsPerPiece * threads;
+namespace {
+
+// Weights of some rows, by row and then by column.
+using RowReader = std::function<void(uint64_t first, std::span<float> out)>;
+
+// Numbers are written by all threads, in pieces of fixed size, and the pieces in order.
+void write_weights(File& file, uint64_t rows, size_t width, const RowReader& read, size_t threads) {
+  const uint64_t rows_per_piece = std::max<uint64_t>(1, kWeightsPerPiece / width);
   std::vector<std::string> pieces(threads);
-  for (uint64_t first = 0; first < rows; first += per_round) {
+  std::vector<std::vector<float>> weights(threads);
+  for (uint64_t first = 0; first < rows; first += rows_per_piece * threads) {
     run_on_threads(threads, [&](size_t thread) {
       std::string& text = pieces[thread];
       text.clear();
-      const uint64_t begin = std::min(rows, first + thread * kRowsPerPiece);
-      for (uint64_t row = begin; row < std::min(rows, begin + kRowsPerPiece); ++row) {
-        for (size_t c = 0; c < width; ++c) {
-          append_number(double{model.weights[row * width + c]}, text);
-          text += ' ';
-        }
-        text += '\n';
+      const uint64_t begin = std::min(rows, first + thread * rows_per_piece);
+      weights[thread].resize((std::min(rows, begin + rows_per_piece) - begin) * width);
+      if (!weights[thread].empty()) read(begin, weights[thread]);
+      for (size_t i = 0; i < weights[thread].size(); ++i) {
+        append_number(double{weights[thread][i]}, text);
+        text += ' ';
+        if ((i + 1) % width == 0) text += '\n';
       }
     });
     for (const std::string& text : pieces) file.write_next(bytes_of(text));
   }
+}
+
+void write_model(const std::string& path, const Model& model, uint64_t rows, const RowReader& read,
+                 const std::string& metadata_json, size_t threads) {
+  const std::string temporary = path + ".new";
+  File file = File::create(temporary);
+  file.write_next(bytes_of(header(model)));
+  write_weights(file, rows, model.columns(), read, threads);
   file.sync();
   file.close();
   replace_file(path + ".json", bytes_of(metadata_json));
   rename_path(temporary, path);
   sync_directory(parent_directory(path));
+}
+
+}  // namespace
+
+void save_model(const std::string& path, const Model& model, const std::string& metadata_json, size_t threads) {
+  const size_t width = model.columns();
+  write_model(
+      path, model, model.weights.size() / width,
+      [&](uint64_t first, std::span<float> out) {
+        std::copy_n(model.weights.begin() + static_cast<ptrdiff_t>(first * width), out.size(), out.begin());
+      },
+      metadata_json, threads);
+}
+
+void save_model(const std::string& path, const Model& model, const Columns& columns, const std::string& metadata_json,
+                size_t threads) {
+  const size_t width = columns.size();
+  write_model(
+      path, model, columns.rows(),
+      [&](uint64_t first, std::span<float> out) {
+        std::vector<float> column(out.size() / width);
+        for (size_t c = 0; c < width; ++c) {
+          columns.read(c, first, column);
+          for (size_t i = 0; i < column.size(); ++i) out[i * width + c] = column[i];
+        }
+      },
+      metadata_json, threads);
 }
 
 Model load_model(const std::string& path) {

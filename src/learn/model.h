@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "learn/columns.h"
 #include "store/row.h"
 #include "store/store.h"
 
@@ -34,13 +35,16 @@ struct Model {
   void probabilities(std::span<const double> decisions, std::span<double> out) const;
 };
 
-// Weights by the store's feature numbers become rows by original index; a single column in place, since a second copy
-// of it may not fit the memory.
-Model make_model(const Store& store, std::vector<std::vector<float>> weights, std::vector<int32_t> labels, double bias,
+// A single column: weights by the store's feature numbers become rows by original index, in place, since a second copy
+// of it may not fit the memory. Several columns stand apart (Columns), and `weights` is empty.
+Model make_model(const Store& store, std::vector<float> weights, std::vector<int32_t> labels, double bias,
                  std::string solver_type);
 
 // Each replaced atomically.
 void save_model(const std::string& path, const Model& model, const std::string& metadata_json, size_t threads);
+// With weights that stand apart.
+void save_model(const std::string& path, const Model& model, const Columns& columns, const std::string& metadata_json,
+                size_t threads);
 // Throws ErrorKind::damaged for what is not a model, is cut short, or claims more than the file can hold. What is in
 // MODEL.json beside it (index base, normalisation) is taken over; a model without one is read as LIBLINEAR would.
 Model load_model(const std::string& path);

@@ -1,41 +1,20 @@
 // From text or a store to a saved model.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "learn/evaluate.h"
+#include "learn/columns.h"
 #include "learn/model.h"
-#include "solve/solver.h"
-#include "store/pack.h"
+#include "learn/prepare.h"
 
 namespace linblock {
 
-struct TrainOptions {
-  std::vector<std::string> inputs = {};  // svmlight text, or one store
-  std::string store = {};                // where text is packed; empty: INPUT.linblock beside it
-  PackOptions pack = {};                 // for text
-  AnyLoss loss = SquaredHinge{};
-  double cost = 1;
-  double bias = -1;
-  std::optional<int32_t> positive = {};  // that label against all others
-  std::map<int32_t, double> class_weights = {};
-  bool balanced = false;               // weights that make all classes count the same
-  std::vector<std::string> test = {};  // looked at after each pass
-  SolveOptions solve = {};
-  bool fresh = false;  // forget a checkpoint
-};
-
-// What happens on the way, for whoever shows it.
-struct TrainObserver {
-  std::function<void(const std::string&)> say = [](const std::string&) {};
-  PackContext packing = {};
-  std::function<void(const Plan&)> plan = [](const Plan&) {};
-  std::function<void(const BlockReport&)> block = [](const BlockReport&) {};
-  std::function<void(const PassReport&, std::optional<double> test_accuracy)> pass = [](const PassReport&,
-                                                                                        std::optional<double>) {};
+struct TestResult {
+  uint64_t rows = 0;
+  uint64_t correct = 0;
+  double accuracy() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
 };
 
 struct TrainReport {
@@ -43,21 +22,19 @@ struct TrainReport {
   bool packed = false;  // now, and not before
   double pack_seconds = 0;
   StoreInfo info;
-  Summary summary;
-  Model model;
+  size_t groups = 1;  // of tasks that were trained together, one after another
+  Summary summary;    // of all groups
+  Model model;        // without its weights, where it has several columns
+  Columns columns;    // those weights
+  std::optional<TestResult> test;
 };
-
-// The store for these inputs: the one named, or the text packed; a store made from the same text before is used again.
-std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed);
-
-// The options, the data and the resources that a run's bits depend on, one a line. A checkpoint of another run is
-// refused with the lines that differ.
-std::string identity_of(const TrainOptions& options, const Context& context, const StoreInfo& info);
 
 // Nothing is trained with `dry_run`: the plan is made and shown.
 TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run);
 
 // What MODEL.json says.
 std::string describe_model(const TrainOptions& options, const TrainReport& report);
+// The model and MODEL.json.
+void save_trained(const std::string& path, const TrainOptions& options, TrainReport& report, size_t threads);
 
 }  // namespace linblock

@@ -5,15 +5,36 @@
 #include <map>
 #include <vector>
 
+#include "base/random.h"
 #include "objective/loss.h"
 #include "store/store.h"
 
 namespace linblock {
 
-// ONE binary classifier to fit: a label against all others.
+// Which rows a task does not learn from: those whose hash falls into parts `first` to `last` of so many. A function of
+// the row's id alone, so that a fold is the same wherever a row is met.
+struct HeldOut {
+  uint64_t seed = 0;
+  uint32_t parts = 0;  // 0: no row is held out
+  uint32_t first = 0;
+  uint32_t last = 0;  // not one of them
+
+  bool holds(uint64_t row_id) const {
+    if (parts == 0) return false;
+    const uint32_t part = part_of(seed, row_id, parts);
+    return part >= first && part < last;
+  }
+  static uint32_t part_of(uint64_t seed, uint64_t row_id, uint32_t parts) {
+    // Salted, so that folds have nothing to do with the buckets that rows were packed into.
+    return static_cast<uint32_t>(scale_to(mix64(seed ^ 0x666f6c6473ULL, row_id), parts));
+  }
+};
+
+// ONE classifier to fit: a label against all others.
 struct Task {
   int32_t positive = 1;
   double cost = 1;
+  HeldOut held_out = {};
 };
 
 struct Problem {
@@ -32,10 +53,13 @@ struct Problem {
 class RowCost {
  public:
   RowCost(const Problem& problem, const Task& task)
-      : positive_(task.positive), cost_(task.cost), weights_(&problem.class_weights) {}
+      : positive_(task.positive), cost_(task.cost), held_out_(task.held_out), weights_(&problem.class_weights) {}
 
   double sign(const Row& row) const { return row.label == positive_ ? 1 : -1; }
-  double cost(const Row& row) const {
+  // 0: the row is as good as absent.
+  double cost(const Row& row) const { return held_out_.holds(row.id) ? 0 : cost_of_learned(row); }
+  // Of a row that is known not to be held out.
+  double cost_of_learned(const Row& row) const {
     const double weight = cost_ * static_cast<double>(row.weight);
     if (weights_->empty()) return weight;
     const auto found = weights_->find(row.label);
@@ -45,6 +69,7 @@ class RowCost {
  private:
   int32_t positive_;
   double cost_;
+  HeldOut held_out_;
   const std::map<int32_t, double>* weights_;
 };
 

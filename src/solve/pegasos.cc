@@ -60,15 +60,15 @@ class PegasosSteps {
     scale_ = 1;
   }
 
-  void save(SnapshotWriter& to) const {
-    to.put("weights", std::span<const float>(u_));
-    to.put("steps", std::span<const double>(
-                        std::array{scale_, norm2_, static_cast<double>(steps_), static_cast<double>(pass_), losses_}));
+  void save(SnapshotWriter& to, const std::string& name) const {
+    to.put(name + "weights", std::span<const float>(u_));
+    to.put(name + "steps", std::span<const double>(std::array{scale_, norm2_, static_cast<double>(steps_),
+                                                              static_cast<double>(pass_), losses_}));
   }
-  void restore(const SnapshotReader& from) {
-    from.take("weights", std::span<float>(u_));
+  void restore(const SnapshotReader& from, const std::string& name) {
+    from.take(name + "weights", std::span<float>(u_));
     std::array<double, 5> numbers{};
-    from.take("steps", std::span<double>(numbers));
+    from.take(name + "steps", std::span<double>(numbers));
     scale_ = numbers[0];
     norm2_ = numbers[1];
     steps_ = static_cast<uint64_t>(numbers[2]);
@@ -161,30 +161,40 @@ Summary solve_pegasos(const Problem& problem, const SolveOptions& options, const
                       std::vector<Solution>& solutions, const Context& context) {
   if (std::holds_alternative<Logistic>(problem.loss))
     fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
-  Run run(problem, options, method, context);
+  Run run(problem, options, context);
   run.summary().certified = false;
   const ScheduleOptions schedule{
       .schedule = Schedule::fixed, .chunks_per_block = run.plan().chunks_per_block, .seed = options.seed};
-  Solution& solution = solutions.front();
-  const Task& task = problem.tasks.front();
-  PegasosSteps steps(problem, task, method, options.seed, solution.weights);
-  if (const auto checkpoint = run.take_checkpoint()) steps.restore(*checkpoint);
+  std::vector<PegasosSteps> tasks;
+  for (size_t i = 0; i < problem.tasks.size(); ++i)
+    tasks.emplace_back(problem, problem.tasks[i], method, options.seed, solutions[i].weights);
+  const auto name = [](size_t task) { return fmt::format("{} ", task); };
+  if (const auto checkpoint = run.take_checkpoint())
+    for (size_t i = 0; i < tasks.size(); ++i) tasks[i].restore(*checkpoint, name(i));
   for (;; ++run.pass, run.block = 0) {
-    if (run.block == 0) steps.begin_pass(run.pass);
+    for (PegasosSteps& steps : tasks)
+      if (run.block == 0) steps.begin_pass(run.pass);
     run.work_on_pass(
         order_of_pass(*problem.store, schedule, static_cast<uint64_t>(run.pass)),
         [&](const Block& block, size_t number) {
-          steps.solve_block(block, number);
-          return true;
+          return run.for_each_task(tasks.size(), [&](size_t i) {
+            tasks[i].solve_block(block, number);
+            return true;
+          });
         },
-        [&](SnapshotWriter& to) { steps.save(to); });
-    steps.settle();
+        [&](SnapshotWriter& to) {
+          for (size_t i = 0; i < tasks.size(); ++i) tasks[i].save(to, name(i));
+        });
     PassReport report = run.pass_report();
-    report.primal_estimate = 0.5 * steps.squared_weights() + steps.losses();
-    report.weights = &solution.weights;
+    for (PegasosSteps& steps : tasks) {
+      steps.settle();
+      report.add_task(0.5 * steps.squared_weights() + steps.losses(), 0);
+    }
+    report.tasks_left = tasks.size();
+    report.solutions = &solutions;
     run.report(report);
     // The primal of the weights that are saved; without duals it proves nothing.
-    if (run.last_pass()) return run.finish(run.limit(), run.certify(task, solution));
+    if (run.last_pass()) return run.finish(run.limit(), run.certify_all(solutions));
   }
 }
 

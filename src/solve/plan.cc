@@ -19,101 +19,200 @@ constexpr uint64_t kKeptRowBytes = 64;  // ... on a list with so many bytes a ro
 
 // What chunks take in memory.
 struct ChunkSums {
-  uint64_t raw = 0;
   uint64_t encoded = 0;
   uint64_t decoded = 0;
-  uint64_t largest = 0;  // decoded
+  uint64_t largest = 0;        // decoded
+  uint64_t largest_space = 0;  // more than encoded, while a chunk is decoded
 
   explicit ChunkSums(const Store& store) {
     for (const ChunkInfo& chunk : store.chunks()) {
-      const uint64_t bytes = std::max<uint64_t>(chunk.raw_bytes, chunk.extent());
-      const uint64_t whole = Chunk::memory_limit(bytes, chunk.rows, chunk.nonzeros, true);
-      raw += bytes;
-      encoded += Chunk::memory_limit(bytes, chunk.rows, chunk.nonzeros, false);
+      const uint64_t whole = chunk.memory_bytes(true);
+      const uint64_t packed = chunk.memory_bytes(false);
+      encoded += packed;
       decoded += whole;
       largest = std::max(largest, whole);
+      largest_space = std::max(largest_space, whole - packed);
     }
   }
+  uint64_t least() const { return kLeastChunksHeld * largest; }
+};
+
+// What is asked for, as far as the plan depends on it.
+struct Wanted {
+  const Problem& problem;
+  const SolveOptions& options;
+  const Context& context;
+  const ChunkSums chunks{*problem.store};
+  const DualBlock* const dual = std::get_if<DualBlock>(&options.method);
+
+  uint64_t tasks() const { return problem.tasks.size(); }
+  bool recomposed() const { return dual != nullptr && dual->schedule == Schedule::recomposed; }
+  uint64_t v() const { return problem.weights() * sizeof(double); }
+  size_t usual_chunks() const { return options.chunks_per_block > 0 ? options.chunks_per_block : kUsualChunksPerBlock; }
 };
 
 // Rows come anew each pass: a window for them, and what is left for rows near the margin.
-void split_memory(const Problem& problem, const DualBlock* dual, const ChunkSums& chunks, uint64_t free, Plan& plan) {
-  const uint64_t v = problem.weights() * sizeof(double);
-  const uint64_t least = kLeastChunksHeld * chunks.largest;
-  const bool recomposed = dual != nullptr && dual->schedule == Schedule::recomposed;
+void split_memory(const Wanted& wanted, uint64_t free, Plan& plan) {
+  const uint64_t least = wanted.chunks.least();
+  const DualBlock* const dual = wanted.dual;
   uint64_t window = free;
   if (dual != nullptr && dual->cache_fraction) {
     window = static_cast<uint64_t>(static_cast<double>(free) * (1 - *dual->cache_fraction));
-  } else if (recomposed && !plan.duals_in_file) {
+  } else if (wanted.recomposed() && !plan.duals_in_file) {
     // Two blocks, or what a certificate needs to be made in one pass, and a little.
     const auto most = static_cast<uint64_t>(static_cast<double>(free) * (1 - kLeastCacheShare));
-    window = std::max(std::min(2 * kUsualChunksPerBlock * chunks.largest, most), v) + least;
+    window = std::max(std::min(2 * wanted.usual_chunks() * wanted.chunks.largest, most),
+                      std::min(wanted.v() * wanted.tasks(), std::max(most, wanted.v()))) +
+             least;
   }
   plan.window_bytes = std::clamp(window, least, free);
-  plan.cache_bytes = plan.duals_in_file ? 0 : free - plan.window_bytes;
-  if (dual == nullptr) plan.cache_bytes = 0;
+  plan.cache_bytes = dual == nullptr || plan.duals_in_file ? 0 : free - plan.window_bytes;
   // Sub-sampling certifies with its window full.
-  plan.certify_bytes = std::min(v, dual != nullptr ? plan.window_bytes - least / 2 : plan.window_bytes / 4);
+  plan.certify_bytes =
+      std::min(wanted.v() * wanted.tasks(), dual != nullptr ? plan.window_bytes - least / 2 : plan.window_bytes / 4);
   plan.certify_window_bytes = plan.window_bytes - plan.certify_bytes;
-  const auto fitting = std::max<size_t>(1, plan.window_bytes / 2 / chunks.largest);
-  plan.chunks_per_block = recomposed ? std::min(fitting, kUsualChunksPerBlock) : fitting;
+  const auto fitting = std::max<size_t>(1, plan.window_bytes / 2 / wanted.chunks.largest);
+  const bool small = wanted.recomposed() || plan.duals_in_file;
+  plan.chunks_per_block = small ? std::min(fitting, wanted.usual_chunks()) : fitting;
 }
 
-}  // namespace
+// All rows stay, decoded or at least encoded, if they leave room for the rest. False: they do not fit.
+bool hold_all_rows(const Wanted& wanted, uint64_t free, Plan& plan) {
+  const ChunkSums& chunks = wanted.chunks;
+  const size_t count = wanted.problem.store->chunks().size();
+  plan.chunks_per_block = wanted.recomposed() ? std::min(count, wanted.usual_chunks()) : count;
+  // Several tasks look at every row of a block: it is decoded for them.
+  const uint64_t space =
+      wanted.tasks() == 1 ? 0 : std::max(plan.chunks_per_block, kUsualChunksPerBlock) * chunks.largest_space;
+  // Kept rows need no memory of their own where all are here, only a list; and their duals at hand.
+  const bool keeps_rows = wanted.recomposed() && wanted.dual->cache_fraction.value_or(1) > 0 && !plan.duals_in_file;
+  const uint64_t list = keeps_rows ? wanted.problem.store->info().rows / kKeptRowsShare * kKeptRowBytes : 0;
+  const uint64_t v = wanted.v();
+  if (chunks.decoded + v + list <= free)
+    plan.rows = RowsHeld::decoded;
+  else if (chunks.encoded + space + std::min(v, kLeastCertifyBytes) <= free)
+    plan.rows = RowsHeld::encoded;
+  else
+    return false;
+  plan.window_bytes = plan.rows == RowsHeld::decoded ? chunks.decoded : chunks.encoded + space;
+  const uint64_t left = free - plan.window_bytes;
+  plan.certify_bytes = std::min(v, left);
+  plan.cache_bytes = std::min(left - plan.certify_bytes, list * wanted.tasks());
+  // What is left may certify several tasks at once.
+  if (plan.certify_bytes == v && v > 0)
+    plan.certify_bytes = std::clamp((left - plan.cache_bytes) / v, uint64_t{1}, wanted.tasks()) * v;
+  return true;
+}
 
-Plan make_plan(const Problem& problem, const Method& method, const Context& context) {
-  const Store& store = *problem.store;
-  const DualBlock* const dual = std::get_if<DualBlock>(&method);
-  const ChunkSums chunks(store);
-  const size_t count = store.chunks().size();
-  const uint64_t rows = store.info().rows;
-  Plan plan;
-  const uint64_t vectors = std::holds_alternative<Average>(method) ? 2 : 1;
-  plan.weights_bytes = problem.weights() * sizeof(float) * vectors;
-  plan.duals_bytes = std::holds_alternative<Pegasos>(method) ? 0 : rows * Duals::kBytesPerRow;
+// The blocks of the paper are whole buckets: where there are few of those, one may be larger than the window.
+void check_fixed_blocks(const Wanted& wanted, const Plan& plan) {
+  const BlockOrder order = order_of_pass(*wanted.problem.store,
+                                         {.schedule = Schedule::fixed,
+                                          .chunks_per_block = plan.chunks_per_block,
+                                          .blocks = wanted.dual != nullptr ? wanted.dual->blocks : 0,
+                                          .sequence = BlockSequence::sequential},
+                                         1);
+  uint64_t most = 0;
+  for (size_t number = 0; number < order.ends.size(); ++number)
+    most = std::max<uint64_t>(most, order.block(number).size());
+  const uint64_t duals = plan.duals_in_file ? plan.duals_bytes / (wanted.usual_chunks() + 1) : 0;
+  if (most * (wanted.chunks.largest + duals) <= plan.window_bytes) return;
+  fail(ErrorKind::memory,
+       "a fixed block of {} chunks needs {}, and --memory leaves {} for rows: give more memory, {}or use --solver dual "
+       "--schedule recomposed",
+       most, human_bytes(most * wanted.chunks.largest), human_bytes(plan.window_bytes),
+       order.ends.size() >= wanted.problem.store->info().buckets ? "pack the data with more memory (for more buckets), "
+                                                                 : "ask for more --blocks, ");
+}
+
+// Weights, duals, the store's directory: what is there from the first to the last pass. Returns what it leaves.
+uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
+  const Store& store = *wanted.problem.store;
+  const Context& context = wanted.context;
+  const uint64_t count = store.chunks().size();
+  uint64_t rows = 0;  // removed ones too: they have their places
+  for (const ChunkInfo& chunk : store.chunks()) rows += chunk.rows;
+  const bool few_features = wanted.recomposed() && rows > kManyRows * wanted.problem.weights();
+  const uint64_t vectors = std::holds_alternative<Average>(wanted.options.method) || few_features ? 2 : 1;
+  plan.weights_bytes = wanted.problem.weights() * sizeof(float) * vectors * wanted.tasks();
+  plan.duals_bytes =
+      std::holds_alternative<Pegasos>(wanted.options.method) ? 0 : rows * Duals::kBytesPerRow * wanted.tasks();
   const uint64_t directory = count * (sizeof(ChunkInfo) + 4 * sizeof(uint64_t));
   const uint64_t fixed = kProgramBytes + context.reserved_bytes + plan.weights_bytes + directory;
-  const uint64_t least = kLeastChunksHeld * chunks.largest;
+  const uint64_t least = wanted.chunks.least();
+  const bool all_fit = fixed + plan.duals_bytes + wanted.chunks.encoded + kLeastCertifyBytes <= context.memory_bytes;
   // The duals of the rows in work are always here; all of them, as long as they leave room for rows.
-  if (context.checkpoint.wanted() && fixed + plan.duals_bytes + least + least / 2 > context.memory_bytes &&
+  if (context.checkpoint.wanted() && !all_fit && fixed + plan.duals_bytes + least + least / 2 > context.memory_bytes &&
       plan.duals_bytes > 0) {
     plan.duals_in_file = true;
-    plan.duals_bytes = std::min(plan.duals_bytes, rows * Duals::kBytesPerRow / count * (kUsualChunksPerBlock + 1));
+    plan.duals_bytes = std::min(plan.duals_bytes, plan.duals_bytes / count * (wanted.usual_chunks() + 1));
   }
   const uint64_t taken = fixed + plan.duals_bytes;
   if (taken + least > context.memory_bytes)
     fail(ErrorKind::memory,
-         "{} weights need {}, the duals of {} rows {}, the store's directory {}, a few chunks {}{}: with the program "
+         "{} weights{} need {}, the duals of {} rows {}, the store's directory {}, a few chunks {}{}: with the program "
          "itself {} in all, and --memory allows {}. Give more memory, pack with smaller chunks (--chunk-bytes), or use "
          "fewer features",
-         problem.weights(), human_bytes(plan.weights_bytes), rows, human_bytes(plan.duals_bytes),
-         human_bytes(directory), human_bytes(least),
-         context.reserved_bytes > 0 ? ", the test data " + human_bytes(context.reserved_bytes) : "",
+         wanted.problem.weights(), wanted.tasks() > 1 ? fmt::format(" for each of {} tasks", wanted.tasks()) : "",
+         human_bytes(plan.weights_bytes), rows, human_bytes(plan.duals_bytes), human_bytes(directory),
+         human_bytes(least),
+         context.reserved_bytes > 0 ? ", what else is held " + human_bytes(context.reserved_bytes) : "",
          human_bytes(taken + least), human_bytes(context.memory_bytes));
-  const uint64_t free = context.memory_bytes - taken;
-  const uint64_t v = problem.weights() * sizeof(double);
+  return context.memory_bytes - taken;
+}
+
+}  // namespace
+
+Plan make_plan(const Problem& problem, const SolveOptions& options, const Context& context) {
+  const Wanted wanted{.problem = problem, .options = options, .context = context};
+  const DualBlock* const dual = wanted.dual;
+  const size_t count = problem.store->chunks().size();
+  Plan plan;
+  plan.tasks = problem.tasks.size();
+  const uint64_t free = take_fixed(wanted, plan);
   plan.inner = dual == nullptr || dual->inner == 0 ? 1 : static_cast<size_t>(dual->inner);
-  // Kept rows need no memory of their own where all are here, only a list; and their duals at hand.
-  const bool keeps_rows = dual != nullptr && dual->schedule == Schedule::recomposed &&
-                          dual->cache_fraction.value_or(1) > 0 && !plan.duals_in_file;
-  const uint64_t list = keeps_rows ? rows / kKeptRowsShare * kKeptRowBytes : 0;
-  if (chunks.decoded + v + list <= free || chunks.encoded + std::min(v, kLeastCertifyBytes) <= free) {
-    plan.rows = chunks.decoded + v + list <= free ? RowsHeld::decoded : RowsHeld::encoded;
-    plan.window_bytes = plan.rows == RowsHeld::decoded ? chunks.decoded : chunks.encoded;
-    plan.certify_bytes = std::min(v, free - plan.window_bytes);
-    plan.cache_bytes = std::min(free - plan.window_bytes - plan.certify_bytes, list);
-    plan.chunks_per_block = dual != nullptr && dual->schedule == Schedule::recomposed ? kUsualChunksPerBlock : count;
-  } else {
-    split_memory(problem, dual, chunks, free, plan);
+  if (!hold_all_rows(wanted, free, plan)) {
+    plan.rows = RowsHeld::streamed;
+    split_memory(wanted, free, plan);
   }
+  if (options.chunks_per_block > 0) plan.chunks_per_block = std::min(plan.chunks_per_block, options.chunks_per_block);
   plan.chunks_per_block = std::clamp<size_t>(std::min(plan.chunks_per_block, BlockSource::kMostChunksPerBlock), 1,
                                              std::max<size_t>(1, count));
-  const uint64_t block_nonzeros = store.info().nonzeros / count * plan.chunks_per_block;
-  plan.few_features = dual != nullptr && dual->schedule == Schedule::recomposed &&
-                      rows > kManyRows * problem.weights() && block_nonzeros > kManyRows * problem.weights();
+  if (plan.rows == RowsHeld::streamed && !wanted.recomposed() && !std::holds_alternative<Subsample>(options.method))
+    check_fixed_blocks(wanted, plan);
+  const uint64_t rows = problem.store->info().rows;
+  const uint64_t block_nonzeros = problem.store->info().nonzeros / count * plan.chunks_per_block;
+  plan.few_features =
+      wanted.recomposed() && rows > kManyRows * problem.weights() && block_nonzeros > kManyRows * problem.weights();
   const bool measured = dual != nullptr && dual->inner == 0 && !dual->converge;
   plan.settled = !measured || plan.rows != RowsHeld::streamed;
   return plan;
+}
+
+size_t tasks_at_once(const Problem& problem, const SolveOptions& options, const Context& context) {
+  Problem part = problem;
+  const auto fits = [&](size_t tasks, bool duals_in_file) {
+    part.tasks.assign(problem.tasks.begin(), problem.tasks.begin() + static_cast<ptrdiff_t>(tasks));
+    try {
+      const Plan plan = make_plan(part, options, context);
+      return duals_in_file || !plan.duals_in_file;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::memory) throw;
+      return false;
+    }
+  };
+  for (const bool duals_in_file : {false, true}) {
+    if (!fits(1, duals_in_file)) continue;
+    size_t enough = 1;
+    size_t too_many = problem.tasks.size() + 1;
+    while (too_many - enough > 1) {
+      const size_t middle = enough + (too_many - enough) / 2;
+      (fits(middle, duals_in_file) ? enough : too_many) = middle;
+    }
+    return enough;
+  }
+  make_plan(part, options, context);  // says what is too large
+  return 1;
 }
 
 std::string Plan::describe() const {
@@ -123,24 +222,26 @@ std::string Plan::describe() const {
   text += fmt::format("; weights {}, duals {}{}, rows {}, {} chunks a block", human_bytes(weights_bytes),
                       human_bytes(duals_bytes), duals_in_file ? " (the others in a file)" : "",
                       human_bytes(window_bytes), chunks_per_block);
+  if (tasks > 1) text = fmt::format("{} tasks in the same reading; ", tasks) + text;
   if (cache_bytes > 0 && rows == RowsHeld::streamed)
     text += fmt::format(", {} for rows near the margin", human_bytes(cache_bytes));
   return text;
 }
 
 void Plan::save(SnapshotWriter& to) const {
-  to.put("plan", std::span<const uint64_t>(std::array<uint64_t, 13>{
+  to.put("plan", std::span<const uint64_t>(std::array<uint64_t, 14>{
                      static_cast<uint64_t>(rows), duals_in_file ? 1U : 0U, weights_bytes, duals_bytes, window_bytes,
                      cache_bytes, certify_bytes, certify_window_bytes, chunks_per_block, inner,
-                     static_cast<uint64_t>(idle), settled ? 1U : 0U, few_features ? 1U : 0U}));
+                     static_cast<uint64_t>(idle), settled ? 1U : 0U, few_features ? 1U : 0U, tasks}));
 }
 
 Plan Plan::restore(const SnapshotReader& from) {
-  std::array<uint64_t, 13> numbers{};
+  std::array<uint64_t, 14> numbers{};
   from.take("plan", std::span<uint64_t>(numbers));
   if (numbers[0] > static_cast<uint64_t>(RowsHeld::streamed) || numbers[8] == 0 || numbers[9] == 0)
     fail(ErrorKind::damaged, "the checkpoint's plan cannot be understood: --fresh begins anew");
-  return {.rows = static_cast<RowsHeld>(numbers[0]),
+  return {.tasks = numbers[13],
+          .rows = static_cast<RowsHeld>(numbers[0]),
           .duals_in_file = numbers[1] != 0,
           .weights_bytes = numbers[2],
           .duals_bytes = numbers[3],

@@ -17,7 +17,7 @@ constexpr double kWorthMending = 0.01;  // |v - w|^2 against the gap that is ask
 
 }  // namespace
 
-Run::Run(const Problem& problem, const SolveOptions& options, const Method& method, const Context& context)
+Run::Run(const Problem& problem, const SolveOptions& options, const Context& context)
     : problem_(problem),
       options_(options),
       context_(context),
@@ -26,11 +26,11 @@ Run::Run(const Problem& problem, const SolveOptions& options, const Method& meth
           resumed_ = std::make_unique<SnapshotReader>(context.checkpoint.path);
         // What was measured the first time is not measured again: the same plan, the same bits.
         Summary summary;
-        summary.plan = resumed_ ? Plan::restore(*resumed_) : make_plan(problem, method, context);
+        summary.plan = resumed_ ? Plan::restore(*resumed_) : make_plan(problem, options, context);
         return summary;
       }()),
       blocks_(std::make_unique<BlockSource>(*problem.store, summary_.plan.rows, summary_.plan.window_bytes,
-                                            context.threads)) {
+                                            context.threads, std::vector<uint32_t>(), problem.tasks.size() > 1)) {
   context_.on_plan(summary_.plan);
   if (!resumed_) return;
   std::array<double, 8> at{};
@@ -69,9 +69,19 @@ ReadCosts Run::costs() const {
   return sum;
 }
 
-Duals Run::make_duals() const {
-  return summary_.plan.duals_in_file ? Duals(*problem_.store, context_.checkpoint.path + ".duals")
+Duals Run::make_duals(size_t task) const {
+  return summary_.plan.duals_in_file ? Duals(*problem_.store, fmt::format("{}.duals{}", context_.checkpoint.path,
+                                                                          task == 0 ? "" : fmt::format("-{}", task)))
                                      : Duals(*problem_.store);
+}
+
+bool Run::for_each_task(size_t count, const std::function<bool(size_t)>& work) const {
+  const Stopwatch working;
+  std::atomic<bool> finished = true;
+  for_each_on_threads(context_.threads, count, [&](size_t number) {
+    if ((number > 0 && stopped() && working.seconds() > kPatience) || !work(number)) finished = false;
+  });
+  return finished;
 }
 
 void Run::work_on_pass(const BlockOrder& order, const std::function<bool(const Block&, size_t)>& work,
@@ -121,8 +131,10 @@ PassReport Run::pass_report() const {
   return {.pass = pass, .rows = pass_rows_, .costs = pass_costs_, .solve_seconds = pass_solve_seconds_};
 }
 
-double PassReport::gap_estimate() const {
-  return dual > 0 ? (primal_estimate - dual) / dual : std::numeric_limits<double>::infinity();
+void PassReport::add_task(double primal, double its_dual) {
+  primal_estimate += primal;
+  dual += its_dual;
+  largest_gap = std::max(largest_gap, Certificate{primal, its_dual}.gap());
 }
 
 Termination Run::limit() const {
@@ -133,9 +145,7 @@ Termination Run::limit() const {
 // Blocks of a few chunks, as the memory that v leaves allows.
 BlockOrder Run::certify_order() const {
   uint64_t largest = 1;
-  for (const ChunkInfo& chunk : problem_.store->chunks())
-    largest = std::max(largest, Chunk::memory_limit(std::max<uint64_t>(chunk.raw_bytes, chunk.extent()), chunk.rows,
-                                                    chunk.nonzeros, true));
+  for (const ChunkInfo& chunk : problem_.store->chunks()) largest = std::max(largest, chunk.memory_bytes(true));
   const Plan& plan = summary_.plan;
   const bool streamed = plan.rows == RowsHeld::streamed;
   return BlockOrder::all(
@@ -143,78 +153,97 @@ BlockOrder Run::certify_order() const {
       streamed ? std::clamp<size_t>(plan.certify_window_bytes / 2 / largest, 1, kCertifyChunks) : kCertifyChunks);
 }
 
-void Run::certify_pass(Solution& solution, Certifier& certifier, size_t number, const BlockOrder& order,
-                       std::span<const float> mean) {
-  certifier.begin_pass(number);
+void Run::certify_pass(std::span<Certifying> those, std::vector<Certifier>& certifiers, size_t number,
+                       const BlockOrder& order) {
+  for (Certifier& certifier : certifiers) certifier.begin_pass(number);
   blocks_->for_each(
       order,
-      [&](const Block& rows, size_t) {
-        const bool have_duals = !solution.duals.empty();
-        if (have_duals) solution.duals.fetch(rows.numbers);
-        const auto page = [&](size_t i) {
-          return have_duals ? std::span<const double>(solution.duals.page(rows.numbers[i])) : std::span<const double>();
-        };
-        // Losses and v have nothing in common: a thread each.
-        const auto losses = [&] {
-          for (size_t i = 0; i < rows.chunks.size() && number == 0; ++i)
-            certifier.add_losses(*rows.chunks[i], page(i), solution.weights, mean);
-        };
-        const auto v = [&] {
-          for (size_t i = 0; i < rows.chunks.size() && have_duals; ++i) certifier.add_duals(*rows.chunks[i], page(i));
-        };
-        if (context_.threads > 1 && number == 0 && have_duals) {
-          run_on_threads(2, [&](size_t thread) { thread == 0 ? losses() : v(); });
-        } else {
-          losses();
-          v();
-        }
+      [&](const Block& rows, size_t block_number) {
+        for (Certifying& one : those)
+          if (!one.solution->duals.empty()) one.solution->duals.fetch(rows.numbers);
+        // Losses and v have nothing in common, and tasks have not either.
+        for_each_on_threads(context_.threads, 2 * those.size(), [&](size_t job) {
+          Certifying& one = those[job / 2];
+          Certifier& certifier = certifiers[job / 2];
+          const bool have_duals = !one.solution->duals.empty();
+          for (size_t i = 0; i < rows.chunks.size(); ++i) {
+            const auto page = have_duals ? std::span<const double>(one.solution->duals.page(rows.numbers[i]))
+                                         : std::span<const double>();
+            if (job % 2 == 0 && number == 0)
+              certifier.add_losses(*rows.chunks[i], page, one.solution->weights, one.mean);
+            if (job % 2 == 1 && have_duals) certifier.add_duals(*rows.chunks[i], page);
+          }
+        });
+        context_.on_certify(
+            (certify_done_ + static_cast<double>(block_number + 1) / static_cast<double>(order.ends.size())) /
+            certify_passes_);
         if (context_.stopped() && context_.checkpoint.wanted())
-          fail(ErrorKind::interrupted,
-               "interrupted in the certificate of pass {}: the same command goes on from the last "
-               "checkpoint",
-               pass);
+          fail(ErrorKind::interrupted, "interrupted in the certificate of pass {}: the same command {}", pass,
+               path_kind(context_.checkpoint.path) == PathKind::file ? "goes on from the last checkpoint"
+                                                                     : "begins anew");
         return true;
       },
       0, summary_.plan.certify_window_bytes);
-  certifier.end_pass(solution.weights);
+  for (size_t i = 0; i < those.size(); ++i) certifiers[i].end_pass(those[i].solution->weights);
+  ++certify_done_;
 }
 
-Certificate Run::certify(const Task& task, Solution& solution, const Certifying& how) {
+void Run::certify(std::span<Certifying> those, const BlockOrder* order) {
   const Stopwatch certifying;
   const ReadCosts before = costs();
-  const BlockOrder rows = how.order != nullptr ? *how.order : certify_order();
-  Certifier certifier(problem_, task, summary_.plan.features_at_once());
-  for (size_t number = 0; number < certifier.passes(); ++number)
-    certify_pass(solution, certifier, number, rows, how.mean);
-  Certificate certificate = certifier.finish(solution.weights);
-  const Certificate of_mean = how.mean.empty() ? certificate : certifier.finish_others(how.mean);
-  const bool mean_is_better = of_mean.primal < certificate.primal;
-  if (!how.mend_above || std::min(certificate.gap(), of_mean.gap()) <= *how.mend_above) {
-    if (mean_is_better) solution.weights.assign(how.mean.begin(), how.mean.end());
-  } else {
-    mend(solution, certifier, rows, certificate);
+  const BlockOrder rows = order != nullptr ? *order : certify_order();
+  const size_t at_once = summary_.plan.certified_at_once(problem_.weights());
+  certify_done_ = 0;
+  for (size_t begin = 0; begin < those.size(); begin += at_once) {
+    const std::span<Certifying> batch = those.subspan(begin, std::min(at_once, those.size() - begin));
+    std::vector<Certifier> certifiers;
+    for (const Certifying& one : batch) certifiers.emplace_back(problem_, *one.task, summary_.plan.features_at_once());
+    certify_passes_ = static_cast<double>(certifiers.front().passes()) *
+                      std::ceil(static_cast<double>(those.size()) / static_cast<double>(at_once));
+    for (size_t number = 0; number < certifiers.front().passes(); ++number)
+      certify_pass(batch, certifiers, number, rows);
+    for (size_t i = 0; i < batch.size(); ++i) settle(batch[i], certifiers, i, rows);
   }
-  if (mean_is_better) certificate = of_mean;
   last_certify_seconds_ = certifying.seconds();
   last_certify_costs_ = costs() - before;
   summary_.certify_seconds += last_certify_seconds_;
-  return certificate;
 }
 
-// Weights are sums of floats; v is what they should be.
-void Run::mend(Solution& solution, Certifier& certifier, const BlockOrder& rows, const Certificate& certificate) {
+std::vector<Certificate> Run::certify_all(std::vector<Solution>& solutions) {
+  std::vector<Certifying> those;
+  for (size_t i = 0; i < solutions.size(); ++i)
+    those.push_back({.task = &problem_.tasks[i], .solution = &solutions[i]});
+  certify(those);
+  std::vector<Certificate> certificates;
+  for (const Certifying& one : those) certificates.push_back(one.certificate);
+  return certificates;
+}
+
+// The certificate of the better of two weights. Weights are sums of floats; v is what they should be: if they will be
+// gone on from, it takes their place.
+void Run::settle(Certifying& one, std::vector<Certifier>& certifiers, size_t which, const BlockOrder& rows) {
+  Certifier& certifier = certifiers[which];
+  std::vector<float>& weights = one.solution->weights;
+  one.certificate = certifier.finish(weights);
+  const double dual = one.certificate.dual;
+  const Certificate of_mean = one.mean.empty() ? one.certificate : certifier.finish_others(one.mean);
+  const bool mean_is_better = of_mean.primal < one.certificate.primal;
+  if (mean_is_better) one.certificate = of_mean;
+  if (!one.mend_above || one.certificate.gap() <= *one.mend_above) {
+    if (mean_is_better) weights.assign(one.mean.begin(), one.mean.end());
+    return;
+  }
   const auto set_range = [&] {
     const Certifier::Range range = certifier.range();
-    std::transform(range.v.begin(), range.v.end(), solution.weights.begin() + static_cast<ptrdiff_t>(range.begin),
+    std::transform(range.v.begin(), range.v.end(), weights.begin() + static_cast<ptrdiff_t>(range.begin),
                    [](double x) { return static_cast<float>(x); });
   };
-  if (certifier.passes() == 1) {
+  if (certifier.passes() == 1) return set_range();
+  if (certifier.drift() <= kWorthMending * options_.tolerance * std::abs(dual)) return;
+  // In ranges: there is but this one certifier.
+  for (size_t number = 0; number < certifier.passes(); ++number) {
+    certify_pass({&one, 1}, certifiers, number, rows);
     set_range();
-  } else if (certifier.drift() > kWorthMending * options_.tolerance * std::abs(certificate.dual)) {
-    for (size_t number = 0; number < certifier.passes(); ++number) {
-      certify_pass(solution, certifier, number, rows, {});
-      set_range();
-    }
   }
 }
 
@@ -229,9 +258,19 @@ void Run::report(PassReport report) {
   context_.observer(report);
 }
 
-Summary Run::finish(Termination termination, const Certificate& certificate) {
+Summary Run::finish(Termination termination, std::vector<Certificate> certificates) {
+  if (context_.on_answer)
+    blocks_->for_each(
+        certify_order(),
+        [&](const Block& rows, size_t) {
+          context_.on_answer(rows);
+          return !stopped();
+        },
+        0, summary_.plan.certify_window_bytes);
+  if (context_.on_answer && stopped() && context_.checkpoint.wanted())
+    fail(ErrorKind::interrupted, "interrupted: the same command goes on");
   summary_.termination = termination;
-  summary_.certificates = {certificate};
+  summary_.certificates = std::move(certificates);
   summary_.costs = costs();
   summary_.total_seconds = clock_.seconds();
   return std::move(summary_);

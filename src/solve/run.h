@@ -16,15 +16,24 @@ inline constexpr uint64_t kProgramBytes = uint64_t{5} << 20;
 inline constexpr uint64_t kProgramBytes = uint64_t{8} << 20;
 #endif
 
+// Seconds that a block may still take when told to stop.
+inline constexpr double kPatience = 0.5;
+
 // Throws ErrorKind::memory, with the numbers and remedies, when the weights do not fit.
-Plan make_plan(const Problem& problem, const Method& method, const Context& context);
+Plan make_plan(const Problem& problem, const SolveOptions& options, const Context& context);
+inline Plan make_plan(const Problem& problem, const Method& method, const Context& context) {
+  return make_plan(problem, SolveOptions{.method = method}, context);
+}
+// How many of the problem's tasks can be solved together: the most that fit, with their duals in memory if any do.
+size_t tasks_at_once(const Problem& problem, const SolveOptions& options, const Context& context);
 
 class Run {
  public:
   // Takes the plan of a checkpoint, if there is one, else makes it.
-  Run(const Problem& problem, const SolveOptions& options, const Method& method, const Context& context);
+  Run(const Problem& problem, const SolveOptions& options, const Context& context);
 
   Plan& plan() { return summary_.plan; }
+  const Plan& plan() const { return summary_.plan; }
   // From now on only these chunks are asked for, and they stay in memory; none: all, as the plan has them.
   void hold(const std::vector<uint32_t>& chunks);
   Summary& summary() { return summary_; }
@@ -33,8 +42,8 @@ class Run {
   std::unique_ptr<SnapshotReader> take_checkpoint() { return std::move(resumed_); }
 
   const std::vector<Chunk>* resident() const { return blocks_->resident(); }
-  // Duals as the plan has them: in memory, or in a file beside the checkpoint.
-  Duals make_duals() const;
+  // Duals as the plan has them: in memory, or in a file beside the checkpoint, one a task.
+  Duals make_duals(size_t task = 0) const;
 
   // Where the run stands: `block` blocks of pass `pass` are done.
   int pass = 1;
@@ -46,6 +55,8 @@ class Run {
   // Throws ErrorKind::interrupted when told to stop and there is a checkpoint to go on from.
   void work_on_pass(const BlockOrder& order, const std::function<bool(const Block&, size_t number)>& work,
                     const std::function<void(SnapshotWriter&)>& save, bool save_first = false);
+  // A block's work for each of so many tasks, shared out among the threads. False: told to stop half-way.
+  bool for_each_task(size_t count, const std::function<bool(size_t number)>& work) const;
   // The pass as it went; estimates and certificate are the solver's to fill in.
   PassReport pass_report() const;
   // Told to stop in a run without checkpoints: what there is will be the answer.
@@ -55,25 +66,30 @@ class Run {
   // Of a run that did not converge.
   Termination limit() const;
 
-  // By one pass over all rows, or several where v does not fit. Weights whose gap is above `mend_above` will be gone on
-  // from: they are set to v, unless they have drifted from it by next to nothing. `order`: of these rows alone, where
-  // they are all that is held.
-  // `mean`: other weights, which become the solution's where they are better and nothing will be gone on from.
+  // Weights to be certified. Those whose gap is above `mend_above` will be gone on from: they are set to v, unless they
+  // have drifted from it by next to nothing. `mean`: other weights, which become the solution's where they are better
+  // and nothing will be gone on from.
   struct Certifying {
+    const Task* task = nullptr;
+    Solution* solution = nullptr;
     std::optional<double> mend_above = {};
-    const BlockOrder* order = nullptr;
     std::span<const float> mean = {};
+    Certificate certificate = {};  // the answer
   };
-  Certificate certify(const Task& task, Solution& solution) { return certify(task, solution, Certifying()); }
-  Certificate certify(const Task& task, Solution& solution, const Certifying& how);
+  // By one pass over all rows for as many tasks as have room for their v, or several passes where not even one has.
+  // `order`: of these rows alone, where they are all that is held.
+  void certify(std::span<Certifying> those, const BlockOrder* order = nullptr);
+  // Every task, as it is.
+  std::vector<Certificate> certify_all(std::vector<Solution>& solutions);
   void report(PassReport report);
   void save(const std::function<void(SnapshotWriter&)>& save);
-  Summary finish(Termination termination, const Certificate& certificate);
+  // `certificates`: one a task.
+  Summary finish(Termination termination, std::vector<Certificate> certificates);
 
  private:
-  void certify_pass(Solution& solution, Certifier& certifier, size_t number, const BlockOrder& order,
-                    std::span<const float> mean);
-  void mend(Solution& solution, Certifier& certifier, const BlockOrder& rows, const Certificate& certificate);
+  void certify_pass(std::span<Certifying> those, std::vector<Certifier>& certifiers, size_t number,
+                    const BlockOrder& order);
+  void settle(Certifying& one, std::vector<Certifier>& certifiers, size_t which, const BlockOrder& rows);
   BlockOrder certify_order() const;
   ReadCosts costs() const;
 
@@ -91,6 +107,8 @@ class Run {
   uint64_t pass_rows_ = 0;
   double last_certify_seconds_ = 0;
   ReadCosts last_certify_costs_;
+  double certify_passes_ = 1;  // of the certificate that is being made ...
+  double certify_done_ = 0;    // ... so many are done
 };
 
 }  // namespace linblock

@@ -29,6 +29,18 @@ std::string_view name_of(const Method& method) {
   return kNames[method.index()];
 }
 
+Certificate Summary::total() const {
+  Certificate sum;
+  for (const Certificate& one : certificates) sum = {sum.primal + one.primal, sum.dual + one.dual};
+  return sum;
+}
+
+double Summary::largest_gap() const {
+  double largest = 0;
+  for (const Certificate& one : certificates) largest = std::max(largest, one.gap());
+  return largest;
+}
+
 Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
               const Context& context) {
   check(problem);

@@ -51,12 +51,20 @@ struct SolveOptions {
   int max_passes = 1000;
   double max_seconds = 0;  // 0: no limit
   uint64_t seed = 1;
+  size_t chunks_per_block = 0;  // 0: as the plan finds best
 };
 
 enum class Termination { converged, pass_limit, time_limit, interrupted };
 
+// One a task: a warm start in, the answer out.
+struct Solution {
+  std::vector<float> weights = {};
+  Duals duals = {};
+};
+
 // Decided once, before training, from the options, the data and the memory; equal plans give equal bits.
 struct Plan {
+  size_t tasks = 1;
   RowsHeld rows = RowsHeld::streamed;
   bool duals_in_file = false;
   uint64_t weights_bytes = 0;
@@ -71,7 +79,11 @@ struct Plan {
   double idle = 0;            // seconds that go by unused, reading, for each second of work
   bool settled = true;        // false: the last two are chosen after the first pass, from what it measured
 
+  // Of so many weights: in ranges of how many features v is made, and of how many tasks in one pass.
   size_t features_at_once() const { return std::max<uint64_t>(1, certify_bytes / sizeof(double)); }
+  size_t certified_at_once(size_t weights) const {
+    return std::max<size_t>(1, features_at_once() / std::max<size_t>(1, weights));
+  }
   std::string describe() const;
   void save(SnapshotWriter& to) const;
   static Plan restore(const SnapshotReader& from);
@@ -91,18 +103,22 @@ struct PassReport {
   int pass = 0;
   double seconds = 0;  // since the beginning
   uint64_t rows = 0;
+  // Of all tasks together.
   double primal_estimate = 0;
-  double dual = 0;  // of w as it is; not certified
-  std::optional<Certificate> certified = {};
-  ReadCosts costs = {};  // of this pass, without its certificate
+  double dual = 0;                            // of w as it is; not certified
+  double largest_gap = 0;                     // what a task's gap would be if the estimates were right
+  size_t tasks_left = 0;                      // that are not certified within the tolerance
+  std::optional<Certificate> certified = {};  // of the tasks that were certified now, the one with the largest gap
+  ReadCosts costs = {};                       // of this pass, without its certificate
   double solve_seconds = 0;
   double certify_seconds = 0;
   ReadCosts certify_costs = {};
   uint64_t bytes_read = 0;  // since the beginning
-  const std::vector<float>* weights = nullptr;
+  const std::vector<Solution>* solutions = nullptr;
 
-  // What the gap would be if the estimates were right; infinite where nothing is known.
-  double gap_estimate() const;
+  // A task's estimates; the gap is infinite where nothing is known.
+  void add_task(double primal, double its_dual);
+  double gap_estimate() const { return largest_gap; }
 };
 
 // Where a run keeps what it needs to be taken up again.
@@ -122,16 +138,13 @@ struct Context {
   std::function<void(const Plan&)> on_plan = [](const Plan&) {};
   std::function<void(const BlockReport&)> on_block = [](const BlockReport&) {};
   std::function<void(const PassReport&)> observer = [](const PassReport&) {};
+  std::function<void(double share)> on_certify = [](double) {};  // how much of a certificate is done
+  // Wanted: one more pass over all rows when the answer stands, while those that are in memory still are.
+  std::function<void(const Block&)> on_answer = {};
   const std::atomic<bool>* stop = nullptr;
   Checkpoint checkpoint = {};
 
   bool stopped() const { return stop != nullptr && *stop; }
-};
-
-// One a task: a warm start in, the answer out.
-struct Solution {
-  std::vector<float> weights = {};
-  Duals duals = {};
 };
 
 struct Summary {
@@ -144,6 +157,10 @@ struct Summary {
   double solve_seconds = 0;
   double certify_seconds = 0;
   double total_seconds = 0;
+
+  // Of all tasks together, and of the one that is farthest from the best.
+  Certificate total() const;
+  double largest_gap() const;
 };
 
 Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,

@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "solve/dual_block.h"
+#include "solve/dual_descent.h"
 #include "solve/run.h"
 
 namespace linblock {
@@ -33,8 +33,7 @@ std::vector<uint32_t> draw_part(const Store& store, double share, uint64_t bytes
   uint64_t held = 0;
   size_t count = 0;
   for (; count < std::min(most, chunks.size()); ++count) {
-    const ChunkInfo& chunk = store.chunks()[chunks[count]];
-    held += Chunk::memory_limit(std::max<uint64_t>(chunk.raw_bytes, chunk.extent()), chunk.rows, chunk.nonzeros, true);
+    held += store.chunks()[chunks[count]].memory_bytes(true);
     if (held > bytes && count > 0) break;
   }
   chunks.resize(count);
@@ -45,10 +44,7 @@ std::vector<uint32_t> draw_part(const Store& store, double share, uint64_t bytes
 
 Summary solve_subsample(const Problem& problem, const SolveOptions& options, const Subsample& method,
                         std::vector<Solution>& solutions, const Context& context) {
-  Run run(problem, options, method, context);
-  const Task& task = problem.tasks.front();
-  Solution& solution = solutions.front();
-  if (solution.duals.empty()) solution.duals = run.make_duals();
+  Run run(problem, options, context);
   BlockOrder order;
   const Plan& plan = run.plan();
   // Where rows are streamed, the certificate's sums come out of the window.
@@ -57,30 +53,51 @@ Summary solve_subsample(const Problem& problem, const SolveOptions& options, con
   for (uint32_t end = kChunksPerBlock; end < order.chunks.size(); end += kChunksPerBlock) order.ends.push_back(end);
   order.ends.push_back(static_cast<uint32_t>(order.chunks.size()));
   run.hold(order.chunks);
-  DualDescent descent(problem, task, options.seed, solution, context.stop);
-  const auto save = [&](SnapshotWriter& to) { descent.save(to); };
-  if (const auto checkpoint = run.take_checkpoint()) descent.restore(*checkpoint, order, run.block);
+  std::vector<DualDescent> tasks;
+  for (size_t i = 0; i < problem.tasks.size(); ++i) {
+    if (solutions[i].duals.empty()) solutions[i].duals = run.make_duals(i);
+    tasks.emplace_back(problem, problem.tasks[i], options.seed, solutions[i], context.stop);
+    tasks.back().let_rows_rest();
+  }
+  const auto name = [](size_t task) { return fmt::format("{} ", task); };
+  if (const auto checkpoint = run.take_checkpoint())
+    for (size_t i = 0; i < tasks.size(); ++i) tasks[i].restore(*checkpoint, name(i), order, run.block);
   const double settled = std::min(kSettled, options.tolerance);
+  // Estimates leave out rows that rest, so they only say when a look at all of the part is worth it.
+  const auto is_settled = [&] {
+    std::vector<Run::Certifying> those;
+    for (size_t i = 0; i < tasks.size(); ++i)
+      those.push_back({.task = &problem.tasks[i], .solution = &solutions[i], .mend_above = settled});
+    run.certify(those, &order);
+    return std::all_of(those.begin(), those.end(), [&](const auto& one) { return one.certificate.gap() <= settled; });
+  };
   for (;; ++run.pass, run.block = 0) {
-    descent.begin_pass(run.pass);
+    for (DualDescent& descent : tasks) descent.begin_pass(run.pass);
     run.work_on_pass(
-        order, [&](const Block& block, size_t number) { return descent.solve_block(block, number, {}); }, save,
+        order,
+        [&](const Block& block, size_t number) {
+          return run.for_each_task(tasks.size(), [&](size_t i) { return tasks[i].solve_block(block, number, {}); });
+        },
+        [&](SnapshotWriter& to) {
+          for (size_t i = 0; i < tasks.size(); ++i) tasks[i].save(to, name(i));
+        },
         plan.duals_in_file);
     PassReport report = run.pass_report();
-    const double w2 = descent.squared_weights();
-    report.primal_estimate = 0.5 * w2 + descent.losses();
-    report.dual = descent.dual_values() - 0.5 * w2;
-    report.weights = &solution.weights;
+    for (const DualDescent& descent : tasks) {
+      const double w2 = descent.squared_weights();
+      report.add_task(0.5 * w2 + descent.losses(), descent.dual_values() - 0.5 * w2);
+    }
+    report.tasks_left = tasks.size();
+    report.solutions = &solutions;
     run.report(report);
-    // The estimate leaves out rows that rest, so it is only when a look at all of the part is worth it.
-    if (run.last_pass() || (report.gap_estimate() <= settled &&
-                            run.certify(task, solution, {.mend_above = settled, .order = &order}).gap() <= settled))
-      break;
+    if (run.last_pass() || (report.gap_estimate() <= settled && is_settled())) break;
   }
   const Termination limit = run.last_pass() ? run.limit() : Termination::pass_limit;
   run.hold({});
-  const Certificate certificate = run.certify(task, solution);
-  return run.finish(certificate.gap() <= options.tolerance ? Termination::converged : limit, certificate);
+  std::vector<Certificate> certificates = run.certify_all(solutions);
+  const bool converged = std::all_of(certificates.begin(), certificates.end(),
+                                     [&](const Certificate& one) { return one.gap() <= options.tolerance; });
+  return run.finish(converged ? Termination::converged : limit, std::move(certificates));
 }
 
 }  // namespace linblock

@@ -10,13 +10,14 @@
 namespace linblock {
 
 BlockSource::BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, size_t threads,
-                         std::vector<uint32_t> only)
+                         std::vector<uint32_t> only, bool decode_blocks)
     : store_(store),
       held_(held),
       window_bytes_(window_bytes),
       threads_(std::max<size_t>(1, threads)),
       wanted_(only.empty() ? BlockOrder::all(store).chunks : std::move(only)),
-      place_(store.chunks().size(), 0) {
+      place_(store.chunks().size(), 0),
+      decode_blocks_(decode_blocks && held == RowsHeld::encoded) {
   for (uint32_t i = 0; i < wanted_.size(); ++i) place_[wanted_[i]] = i;
 }
 
@@ -50,29 +51,40 @@ ReadCosts BlockSource::costs() const {
   return sum;
 }
 
+void BlockSource::work_on_resident(const BlockOrder& order, const std::function<bool(const Block&, size_t)>& work,
+                                   size_t first) {
+  if (resident_.empty()) load();
+  Block block;
+  const auto encode_again = [&] {
+    for (size_t i = 0; i < block.numbers.size() && decode_blocks_; ++i)
+      resident_[place_[block.numbers[i]]].encode_again(spaces_[i]);
+  };
+  for (size_t number = first; number < order.ends.size(); ++number) {
+    const std::span<const uint32_t> chunks = order.block(number);
+    block.numbers.assign(chunks.begin(), chunks.end());
+    block.chunks.clear();
+    for (const uint32_t chunk : block.numbers) block.chunks.push_back(&resident_[place_[chunk]]);
+    if (decode_blocks_) {
+      if (spaces_.size() < block.numbers.size()) spaces_.resize(block.numbers.size());
+      const Stopwatch decoding;
+      for_each_on_threads(threads_, block.numbers.size(),
+                          [&](size_t i) { resident_[place_[block.numbers[i]]].decode_in(spaces_[i]); });
+      costs_.decode_seconds += decoding.seconds();
+      costs_.wait_seconds += decoding.seconds();
+    }
+    const bool more = work(block, number);
+    encode_again();
+    if (!more) return;
+  }
+}
+
 void BlockSource::for_each(const BlockOrder& order, const std::function<bool(const Block&, size_t)>& work, size_t first,
                            uint64_t window_bytes) {
   if (first >= order.ends.size()) return;
-  if (held_ != RowsHeld::streamed && resident_.empty()) load();
-  const auto chunk_range = [&](size_t number) {
-    const size_t begin = number == 0 ? 0 : order.ends[number - 1];
-    return std::pair(order.chunks.begin() + static_cast<ptrdiff_t>(begin),
-                     order.chunks.begin() + static_cast<ptrdiff_t>(order.ends[number]));
-  };
-  Block block;
-  if (held_ != RowsHeld::streamed) {
-    for (size_t number = first; number < order.ends.size(); ++number) {
-      const auto [begin, end] = chunk_range(number);
-      block.numbers.assign(begin, end);
-      block.chunks.clear();
-      for (const uint32_t chunk : block.numbers) block.chunks.push_back(&resident_[place_[chunk]]);
-      if (!work(block, number)) return;
-    }
-    return;
-  }
+  if (held_ != RowsHeld::streamed) return work_on_resident(order, work, first);
   BlockOrder rest;
-  rest.chunks.assign(chunk_range(first).first, order.chunks.end());
   const uint32_t skipped = first == 0 ? 0 : order.ends[first - 1];
+  rest.chunks.assign(order.chunks.begin() + skipped, order.chunks.end());
   for (size_t number = first; number < order.ends.size(); ++number) rest.ends.push_back(order.ends[number] - skipped);
   BlockStream stream(
       store_, std::move(rest),
@@ -87,9 +99,10 @@ void BlockSource::for_each(const BlockOrder& order, const std::function<bool(con
     }
   };
   const Ending ending{*this};
+  Block block;
   for (size_t number = first; const RowBlock* rows = stream.next(); ++number) {
-    const auto [begin, end] = chunk_range(number);
-    block.numbers.assign(begin, end);
+    const std::span<const uint32_t> chunks = order.block(number);
+    block.numbers.assign(chunks.begin(), chunks.end());
     block.chunks.clear();
     for (const Chunk& chunk : rows->chunks()) block.chunks.push_back(&chunk);
     if (!work(block, number)) break;

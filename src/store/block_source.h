@@ -53,9 +53,10 @@ class BlockSource {
   static constexpr size_t kMostChunksPerBlock = (size_t{1} << (32 - Block::kRowBits)) / 2;
 
   // `window_bytes` bounds what a stream holds. With more than one thread, others than this read ahead. `only`: the
-  // chunks that will be asked for, where not all are.
-  BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, size_t threads,
-              std::vector<uint32_t> only = {});
+  // chunks that will be asked for, where not all are. `decode_blocks`: a block's rows are looked at several times, so
+  // rows held encoded are decoded for as long as they are worked on.
+  BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, size_t threads, std::vector<uint32_t> only = {},
+              bool decode_blocks = false);
 
   // Calls `work` for each block from number `first` on; it ends early when `work` returns false. A stream holds
   // `window_bytes`, where they are given, instead of its usual window.
@@ -71,6 +72,7 @@ class BlockSource {
 
  private:
   void load();
+  void work_on_resident(const BlockOrder& order, const std::function<bool(const Block&, size_t)>& work, size_t first);
 
   const Store& store_;
   RowsHeld held_;
@@ -79,6 +81,8 @@ class BlockSource {
   std::vector<uint32_t> wanted_;  // the chunks that are held in memory
   std::vector<uint32_t> place_;   // of a chunk in resident_
   std::vector<Chunk> resident_;   // as wanted_, or none
+  bool decode_blocks_;
+  std::vector<Chunk::Space> spaces_;  // for the chunks of a block
   ReadCosts costs_;
   const BlockStream* stream_ = nullptr;  // while blocks come from it
 };

@@ -86,11 +86,8 @@ class BlockStream::State {
 
   uint64_t largest_chunk() const {
     uint64_t largest = 0;
-    for (const uint32_t number : order_.chunks) {
-      const ChunkInfo& chunk = store_.chunks()[number];
-      largest = std::max(largest, Chunk::memory_limit(std::max<uint64_t>(chunk.raw_bytes, chunk.extent()), chunk.rows,
-                                                      chunk.nonzeros, options_.decode));
-    }
+    for (const uint32_t number : order_.chunks)
+      largest = std::max(largest, store_.chunks()[number].memory_bytes(options_.decode));
     return largest;
   }
 

@@ -18,6 +18,11 @@ struct BlockOrder {
 
   // Every chunk of the store once, as it lies, `chunks_per_block` to a block.
   static BlockOrder all(const Store& store, size_t chunks_per_block = 1);
+
+  std::span<const uint32_t> block(size_t number) const {
+    const size_t begin = number == 0 ? 0 : ends[number - 1];
+    return std::span<const uint32_t>(chunks).subspan(begin, ends[number] - begin);
+  }
 };
 
 struct BlockStreamOptions {

@@ -250,6 +250,18 @@ void Chunk::decode() {
   decoded_ = true;
 }
 
+void Chunk::decode_in(Space& lent) {
+  std::swap(index_, lent.index);
+  std::swap(value_, lent.value);
+  decode();
+}
+
+void Chunk::encode_again(Space& lent) {
+  std::swap(index_, lent.index);
+  std::swap(value_, lent.value);
+  decoded_ = false;
+}
+
 EncodedRow Chunk::encoded(size_t row, RowBuffer& buffer) const {
   const size_t begin = value_begin_[row];
   const size_t count = value_begin_[row + 1] - begin;

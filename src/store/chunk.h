@@ -73,6 +73,13 @@ class Chunk {
   void parse(uint64_t features, const std::string& where);
   void decode();
   bool decoded() const { return decoded_; }
+  // Decoded only for a while, in memory that is lent and given back: every row will be looked at several times.
+  struct Space {
+    std::vector<uint32_t> index;
+    std::vector<float> value;
+  };
+  void decode_in(Space& lent);
+  void encode_again(Space& lent);
 
   size_t rows() const { return rows_; }
   uint64_t nonzeros() const { return nonzeros_; }

@@ -95,19 +95,19 @@ void RowCache::keep(const std::vector<uint8_t>& keep) {
   entries_.resize(kept);
 }
 
-void RowCache::save(SnapshotWriter& to) const {
-  to.put("kept sizes", std::span<const uint64_t>(std::array<uint64_t, 2>{entries_.size(), used_}));
-  to.put("kept rows", std::span<const Entry>(entries_));
-  to.put("kept bytes", memory_.span().first(used_));
+void RowCache::save(SnapshotWriter& to, const std::string& name) const {
+  to.put(name + "kept sizes", std::span<const uint64_t>(std::array<uint64_t, 2>{entries_.size(), used_}));
+  to.put(name + "kept rows", std::span<const Entry>(entries_));
+  to.put(name + "kept bytes", memory_.span().first(used_));
 }
 
-void RowCache::restore(const SnapshotReader& from) {
+void RowCache::restore(const SnapshotReader& from, const std::string& name) {
   std::array<uint64_t, 2> sizes{};
-  from.take("kept sizes", std::span<uint64_t>(sizes));
+  from.take(name + "kept sizes", std::span<uint64_t>(sizes));
   used_ = checked_size(sizes[1], capacity_, "the kept rows of a checkpoint");
   entries_.resize(checked_size(sizes[0], capacity_ / kEntryBytes, "the kept rows of a checkpoint"));
-  from.take("kept rows", std::span<Entry>(entries_));
-  from.take("kept bytes", memory_.span().first(used_));
+  from.take(name + "kept rows", std::span<Entry>(entries_));
+  from.take(name + "kept bytes", memory_.span().first(used_));
 }
 
 }  // namespace linblock

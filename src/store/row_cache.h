@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/snapshot.h"
@@ -41,8 +42,9 @@ class RowCache {
   // Those with a 0 in `keep` go; the others stay in their order.
   void keep(const std::vector<uint8_t>& keep);
 
-  void save(SnapshotWriter& to) const;
-  void restore(const SnapshotReader& from);
+  // Under names that begin with `name`.
+  void save(SnapshotWriter& to, const std::string& name = "") const;
+  void restore(const SnapshotReader& from, const std::string& name = "");
 
  private:
   void decode(std::span<const unsigned char> indices, size_t count, bool wide, uint32_t* out) const;

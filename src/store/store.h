@@ -31,6 +31,10 @@ struct ChunkInfo {
 
   // On disk, with what fills its last page.
   uint64_t extent() const { return round_up<uint64_t>(stored_bytes, format::kPageBytes); }
+  // In memory, at most.
+  uint64_t memory_bytes(bool decoded) const {
+    return Chunk::memory_limit(std::max<uint64_t>(raw_bytes, extent()), rows, nonzeros, decoded);
+  }
 };
 
 class Store {

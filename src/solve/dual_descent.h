@@ -1,4 +1,4 @@
-// Dual coordinate descent on one block of rows: the step that dual_block, average and subsample share.
+// Dual coordinate descent on one block of rows, for one task: the step that dual_block, average and subsample share.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "base/snapshot.h"
+#include "solve/kept_rows.h"
 #include "solve/solver.h"
 
 namespace linblock {
@@ -20,13 +21,14 @@ class DualDescent {
 
   // Rows near the margin stay at hand across blocks, in so much memory.
   void keep_rows(uint64_t bytes, const std::vector<Chunk>* resident);
+  // Rows that are clearly at a bound are left out of a few passes.
+  void let_rows_rest() { rests_ = true; }
   // Few features for many rows: steps go beyond the best point of their own coordinate, and the mean of the weights
   // over a pass is kept, which is then much better than the last weights.
   void expect_few_features();
   // Empty where it is not kept.
   std::span<const float> mean() const { return mean_; }
-  // How many seconds go by unused for each second of work: work on kept rows costs so much less.
-  void set_idle(double idle) { idle_ = idle; }
+  void set_idle(double idle) { kept_.set_idle(idle); }
 
   void begin_pass(int pass);
   struct Rounds {
@@ -38,13 +40,14 @@ class DualDescent {
   // Rounds over the block in random order, with LIBLINEAR's shrinking. False: stopped half-way.
   bool solve_block(const Block& block, size_t number, const Rounds& rounds);
 
-  void save(SnapshotWriter& to) const;
+  // Under names that begin with `name`.
+  void save(SnapshotWriter& to, const std::string& name) const;
   // `order` and `done`: of the pass that the checkpoint stands in, and how many of its blocks are done.
-  void restore(const SnapshotReader& from, const BlockOrder& order, size_t done);
+  void restore(const SnapshotReader& from, const std::string& name, const BlockOrder& order, size_t done);
 
   // Of this pass: the losses of the rows as they were found, before their own step; of resting ones, as they were then.
   double losses() const { return losses_; }
-  // The sum of dual_value over all rows, kept up to date.
+  // The sum of dual_value over all rows, kept up to date; after a warm start, once a pass is done.
   double dual_values() const { return dual_values_; }
   double squared_weights() const;
 
@@ -70,14 +73,14 @@ class DualDescent {
   template <DualLoss L>
   void kept_round(const L& loss, const Block& block, Random& random);
   template <DualLoss L>
-  float worth(const L& loss, const Block& block, const Visitor& visitor, double cost, uint64_t bytes);
-  void evict();
+  float worth(const L& loss, const Block& block, const Visitor& visitor, double cost);
   // Told to stop, and this block takes too long to be waited for.
   bool must_leave(const Stopwatch& working) const;
   void rest(RowCache::Origin origin, double loss);
   void look_ahead(const Block& block, size_t at, size_t end) const;
 
   const Problem& problem_;
+  const HeldOut held_out_;
   const RowCost costs_;
   const uint64_t seed_;
   Solution& solution_;
@@ -87,24 +90,9 @@ class DualDescent {
   std::vector<float> mean_;
   size_t mean_of_ = 0;  // blocks
   double stride_ = 1;   // of a step, in steps to the best point of its coordinate
-  RowCache cache_;
-  std::vector<float> worths_;    // of the rows in cache_, for each of their bytes
-  std::vector<uint8_t> active_;  // those that are not clearly at a bound
-  float least_worth_ = 0;        // what a row must be worth to be kept
-
-  // What steps have added to the dual, and the nonzeros they looked at: the price of progress.
-  struct Yield {
-    double gain = 0;
-    double work = 0;
-    double rate() const { return work > 0 ? gain / work : 0; }
-  };
-  Yield done_;         // in this block so far
-  Yield fresh_;        // of fresh rows since kept ones were last worked on
-  double credit_ = 0;  // work on kept rows that is due
-  double zeal_ = 1;    // work on kept rows for each unit of work on fresh ones
-  double idle_ = 0;
-  double kept_top_ = 0;  // of the last round over kept rows: the largest and smallest projected gradient
-  double kept_bottom_ = 0;
+  KeptRows kept_;
+  bool rests_ = false;
+  Yield done_;  // in this block so far
   int pass_ = 0;
   double violation_ = 0;                       // of this pass, added up ...
   uint64_t violations_ = 0;                    // ... over so many rows that are not at a bound
@@ -112,6 +100,7 @@ class DualDescent {
   std::array<double, 4> resting_losses_ = {};  // of rows that rest, by the pass they are missing from, modulo 4
   double losses_ = 0;
   double dual_values_ = 0;
+  bool met_all_ = false;  // until then a row's dual value is added when it is first met
 };
 
 inline constexpr int kConvergeRounds = 1000;

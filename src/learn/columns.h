@@ -1,0 +1,44 @@
+// The weights of a model, a column for each classifier, in the order of original feature indices. In memory, or each in
+// a file of its own where they do not all fit: then a model is written that was never in memory as a whole.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/snapshot.h"
+#include "store/store.h"
+
+namespace linblock {
+
+class Columns {
+ public:
+  Columns() = default;
+  // Files are named `path` and a number; an empty path keeps columns in memory.
+  explicit Columns(std::string path) : path_(std::move(path)) {}
+
+  size_t size() const { return columns_.size() + files_.size(); }
+  // The next column: weights by the store's feature numbers, and the bias behind them.
+  void add(const Store& store, std::vector<float> weights);
+  // A column that an earlier run has put into its file.
+  void add_from_file();
+  // Weights of one column, from row `first` on; the bias is the last row.
+  void read(size_t column, uint64_t first, std::span<float> out) const;
+  // So many rows a column has.
+  uint64_t rows() const;
+  void remove_files();
+
+ private:
+  std::string file_of(size_t column) const;
+
+  std::string path_;
+  std::vector<std::vector<float>> columns_;
+  std::vector<std::unique_ptr<SnapshotReader>> files_;
+};
+
+// In place, since a second copy may not fit: weights by feature number become weights by original index.
+void sort_by_index(const Store& store, std::vector<float>& weights);
+
+}  // namespace linblock

@@ -1,0 +1,170 @@
+#include "learn/prepare.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "learn/examples.h"
+
+namespace linblock {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSourceName = "SOURCE";
+
+// What the text and the packing options were: a store is used again only while both are the same.
+std::string fingerprint(const TrainOptions& options) {
+  Json files = Json::array();
+  for (const std::string& input : options.inputs) {
+    const FileStamp stamp = file_stamp(input);
+    files.push_back({{"path", input}, {"bytes", stamp.bytes}, {"modified", stamp.modified_nanoseconds}});
+  }
+  const PackOptions& pack = options.pack;
+  return Json{{"files", files},
+              {"seed", pack.seed},
+              {"shuffle", pack.shuffle},
+              {"chunk_bytes", pack.chunk_bytes.value_or(0)},
+              {"codec", pack.codec},
+              {"normalize", pack.normalize},
+              {"index_base", pack.index_base},
+              {"weights", pack.weights},
+              {"max_bad_rows", pack.max_bad_rows}}
+      .dump(1);
+}
+
+// The label that counts as +1, then the one that stands for the others.
+std::vector<int32_t> one_against_rest(const StoreInfo& info, int32_t positive) {
+  if (!info.labels.contains(positive))
+    fail(ErrorKind::input, "--positive {}: no row has this label; 'linblock info' lists them", positive);
+  if (info.labels.size() == 2)
+    return {positive,
+            info.labels.begin()->first == positive ? info.labels.rbegin()->first : info.labels.begin()->first};
+  return {positive, positive == -1 ? 1 : -1};
+}
+
+std::map<int32_t, double> choose_class_weights(const StoreInfo& info, const TrainOptions& options) {
+  for (const auto& [label, weight] : options.class_weights)
+    if (!info.labels.contains(label))
+      fail(ErrorKind::input, "--class-weight {}={}: no row has this label", label, weight);
+  if (!options.balanced) return options.class_weights;
+  std::map<int32_t, double> weights;
+  for (const auto& [label, rows] : info.labels)
+    weights[label] =
+        static_cast<double>(info.rows) / (static_cast<double>(info.labels.size()) * static_cast<double>(rows));
+  return weights;
+}
+
+}  // namespace
+
+Classes choose_classes(const StoreInfo& info, const TrainOptions& options) {
+  if (info.labels.size() < 2)
+    fail(ErrorKind::input, "every row has the label {}: a classifier needs two classes",
+         info.labels.empty() ? 0 : info.labels.begin()->first);
+  Classes classes;
+  if (options.positive) {
+    classes.labels = one_against_rest(info, *options.positive);
+    classes.against_rest = info.labels.size() > 2;
+  } else if (info.labels.size() == 2) {
+    classes.labels = {info.labels.rbegin()->first, info.labels.begin()->first};
+  } else {
+    for (const auto& [label, rows] : info.labels) classes.labels.push_back(label);
+  }
+  classes.positives = classes.labels;
+  if (classes.labels.size() == 2) classes.positives.pop_back();
+  return classes;
+}
+
+int32_t Classes::label_of(std::span<const double> decisions) const {
+  if (decisions.size() == 1) return decisions[0] > 0 ? labels[0] : labels[1];
+  return labels[static_cast<size_t>(std::max_element(decisions.begin(), decisions.end()) - decisions.begin())];
+}
+
+Problem make_problem(const Store& store, const TrainOptions& options, const Classes& classes) {
+  Problem problem{.store = &store,
+                  .loss = options.loss,
+                  .bias = options.bias,
+                  .class_weights = choose_class_weights(store.info(), options)};
+  for (const int32_t positive : classes.positives)
+    problem.tasks.push_back({.positive = positive, .cost = options.cost});
+  return problem;
+}
+
+Context watched(const Context& context, const TrainObserver& observer) {
+  Context watching = context;
+  watching.on_plan = observer.plan;
+  watching.on_block = observer.block;
+  watching.on_certify = observer.certify;
+  return watching;
+}
+
+std::string solver_type(const TrainOptions& options) {
+  struct Names {
+    std::string operator()(const Hinge&) const { return "L2R_L1LOSS_SVC_DUAL"; }
+    std::string operator()(const SquaredHinge&) const { return "L2R_L2LOSS_SVC_DUAL"; }
+    std::string operator()(const Logistic&) const { return "L2R_LR_DUAL"; }
+  };
+  return std::visit(Names{}, options.loss);
+}
+
+std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed) {
+  packed = false;
+  if (options.inputs.size() == 1 && is_store(options.inputs.front())) return options.inputs.front();
+  const bool piped = std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end();
+  if (piped && options.store.empty())
+    fail(ErrorKind::usage, "standard input is packed before training: say where with --store DIR");
+  std::string store = options.store.empty() ? options.inputs.front() + ".linblock" : options.store;
+  const std::string source = store + "/" + kSourceName;
+  const std::string wanted = piped ? "" : fingerprint(options);
+  if (is_store(store)) {
+    if (!piped && path_kind(source) == PathKind::file) {
+      const std::vector<unsigned char> found = read_whole_file(source, uint64_t{1} << 24);
+      if (std::string(found.begin(), found.end()) == wanted) {
+        observer.say("using the store '" + store + "', made from this text before");
+        return store;
+      }
+    }
+    if (path_kind(source) != PathKind::file)
+      fail(ErrorKind::usage, "'{}' is a store that was not made by train: name another place with --store", store);
+    observer.say("the text or its options have changed: packing anew");
+    remove_flat_directory(store);
+  }
+  pack(options.inputs, store, options.pack, observer.packing);
+  replace_file(source, {reinterpret_cast<const unsigned char*>(wanted.data()), wanted.size()});
+  packed = true;
+  return store;
+}
+
+std::string identity_of(const TrainOptions& options, const Context& context, const StoreInfo& info) {
+  std::string text;
+  const auto line = [&](std::string_view name, const auto& value) { text += fmt::format("{}: {}\n", name, value); };
+  line("store", fmt::format("{:016x}", info.id));
+  line("loss", name_of(options.loss));
+  line("cost", options.cost);
+  line("bias", options.bias);
+  line("positive", options.positive ? fmt::to_string(*options.positive) : "chosen");
+  std::string weights = options.balanced ? "balanced" : "";
+  for (const auto& [label, weight] : options.class_weights) weights += fmt::format(" {}={}", label, weight);
+  line("class weights", weights);
+  line("solver", name_of(options.solve.method));
+  if (const auto* dual = std::get_if<DualBlock>(&options.solve.method)) {
+    line("schedule", dual->schedule == Schedule::fixed ? "fixed" : "recomposed");
+    line("blocks", dual->blocks);
+    line("block order", dual->sequence == BlockSequence::permuted ? "permuted" : "sequential");
+    line("cache fraction", dual->cache_fraction ? fmt::to_string(*dual->cache_fraction) : "auto");
+    line("inner", dual->converge ? "converge" : dual->inner == 0 ? "auto" : fmt::to_string(dual->inner));
+  }
+  if (const auto* pegasos = std::get_if<Pegasos>(&options.solve.method)) line("step", pegasos->step);
+  line("tolerance", options.solve.tolerance);
+  line("seed", options.solve.seed);
+  line("memory", context.memory_bytes);
+  line("tested each pass", options.test.empty() ? "no" : "yes");
+  line("calibrate", options.calibrate);
+  line("warm", options.warm.empty() ? "no" : options.warm);
+  line("keeps its state", options.keep_state.empty() ? "no" : "yes");
+  return text;
+}
+
+}  // namespace linblock

@@ -1,0 +1,74 @@
+// What training, cross-validation and the choice of a cost have in common: from options and text to a store, classes
+// and a problem.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "solve/solver.h"
+#include "store/pack.h"
+
+namespace linblock {
+
+struct TrainOptions {
+  std::vector<std::string> inputs = {};  // svmlight text, or one store
+  std::string store = {};                // where text is packed; empty: INPUT.linblock beside it
+  PackOptions pack = {};                 // for text
+  AnyLoss loss = SquaredHinge{};
+  double cost = 1;
+  double bias = -1;
+  std::optional<int32_t> positive = {};  // that label against all others
+  std::map<int32_t, double> class_weights = {};
+  bool balanced = false;               // weights that make all classes count the same
+  std::vector<std::string> test = {};  // looked at after each pass
+  double calibrate = 0;                // share of the rows that is held out for probabilities
+  std::string warm = {};               // a model whose state is gone on from
+  std::string keep_state = {};         // where the state is kept; empty: nowhere
+  SolveOptions solve = {};
+  bool fresh = false;  // forget a checkpoint
+};
+
+// What happens on the way, for whoever shows it.
+struct TrainObserver {
+  std::function<void(const std::string&)> say = [](const std::string&) {};
+  PackContext packing = {};
+  std::function<void(const Plan&)> plan = [](const Plan&) {};
+  std::function<void(const BlockReport&)> block = [](const BlockReport&) {};
+  std::function<void(double share)> certify = [](double) {};
+  std::function<void(const PassReport&, std::optional<double> test_accuracy)> pass = [](const PassReport&,
+                                                                                        std::optional<double>) {};
+};
+
+// The store for these inputs: the one named, or the text packed; a store made from the same text before is used again.
+std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed);
+
+// What is to be told apart.
+struct Classes {
+  std::vector<int32_t> labels = {};     // of the model, in its order
+  std::vector<int32_t> positives = {};  // one a task
+  bool against_rest = false;            // one label against all others, which labels[1] stands for
+
+  // The label that the decisions of all tasks speak for.
+  int32_t label_of(std::span<const double> decisions) const;
+  bool is_right(int32_t label, int32_t predicted) const {
+    return label == predicted || (against_rest && label != labels[0] && predicted == labels[1]);
+  }
+};
+Classes choose_classes(const StoreInfo& info, const TrainOptions& options);
+
+// A task for each class, at the options' cost.
+Problem make_problem(const Store& store, const TrainOptions& options, const Classes& classes);
+
+// The options, the data and the resources that a run's bits depend on, one a line.
+std::string identity_of(const TrainOptions& options, const Context& context, const StoreInfo& info);
+
+// What is watched while a problem is solved.
+Context watched(const Context& context, const TrainObserver& observer);
+
+// LIBLINEAR's name.
+std::string solver_type(const TrainOptions& options);
+
+}  // namespace linblock

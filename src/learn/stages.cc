@@ -1,0 +1,83 @@
+#include "learn/stages.h"
+
+#include <map>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace linblock {
+
+namespace {
+
+// The lines that differ, as "memory: 64 then, 128 now".
+std::string differences(const std::string& then, const std::string& now) {
+  const auto lines = [](const std::string& text) {
+    std::map<std::string, std::string> found;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      const std::string one = text.substr(at, end - at);
+      if (const size_t colon = one.find(": "); colon != std::string::npos)
+        found[one.substr(0, colon)] = one.substr(colon + 2);
+      at = end + 1;
+    }
+    return found;
+  };
+  const auto before = lines(then);
+  std::string different;
+  for (const auto& [name, value] : lines(now)) {
+    const auto found = before.find(name);
+    const std::string old = found == before.end() ? "not there" : found->second;
+    if (old != value) different += fmt::format("\n  {}: {} then, {} now", name, old, value);
+  }
+  return different;
+}
+
+std::string without_stage(const std::string& identity) { return identity.substr(0, identity.rfind("stage: ")); }
+
+}  // namespace
+
+Stages::Stages(const Checkpoint& checkpoint, std::string identity, bool fresh)
+    : checkpoint_(checkpoint), path_(checkpoint.path + ".stages") {
+  checkpoint_.identity = std::move(identity);
+  if (!checkpoint_.wanted()) return;
+  for (const std::string& path : {checkpoint_.path, path_}) {
+    if (path_kind(path) != PathKind::file) continue;
+    if (fresh) {
+      remove_file(path);
+      continue;
+    }
+    const std::string then = without_stage(SnapshotReader(path).take_text("identity"));
+    if (then != checkpoint_.identity)
+      fail(ErrorKind::usage, "'{}' is a checkpoint of another run:{}\nGive the same options, or --fresh to begin anew",
+           path, differences(then, checkpoint_.identity));
+    resumed_ = true;
+  }
+  if (path_kind(path_) == PathKind::file) {
+    left_ = std::make_unique<SnapshotReader>(path_);
+    done_ = left_->take<uint64_t>("done");
+  }
+  // A kill between the end of a stage and the removal of its checkpoint leaves one that is no longer wanted.
+  if (path_kind(checkpoint_.path) == PathKind::file &&
+      SnapshotReader(checkpoint_.path).take_text("identity") != this->checkpoint().identity)
+    remove_file(checkpoint_.path);
+}
+
+Checkpoint Stages::checkpoint() const {
+  Checkpoint next = checkpoint_;
+  next.identity += fmt::format("stage: {}\n", done_);
+  return next;
+}
+
+void Stages::finish(const std::function<void(SnapshotWriter&)>& save) {
+  ++done_;
+  if (!checkpoint_.wanted()) return;
+  SnapshotWriter writer(path_);
+  writer.put("identity", checkpoint_.identity);
+  writer.put("done", static_cast<uint64_t>(done_));
+  save(writer);
+  writer.commit();
+  left_ = std::make_unique<SnapshotReader>(path_);
+  if (path_kind(checkpoint_.path) == PathKind::file) remove_file(checkpoint_.path);
+}
+
+}  // namespace linblock

@@ -1,0 +1,37 @@
+// Work that is several solves, one after another: which are done, and what they left, so that a killed run goes on with
+// the first that is not.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/snapshot.h"
+#include "solve/solver.h"
+
+namespace linblock {
+
+class Stages {
+ public:
+  // Kept beside the solver's own checkpoint; nothing is kept where there is none. Refuses what another command has
+  // left, with what differs, unless `fresh`. `identity`: the options, data and resources, one a line.
+  Stages(const Checkpoint& checkpoint, std::string identity, bool fresh);
+
+  size_t done() const { return done_; }
+  bool resumed() const { return resumed_; }
+  // What the stages before have left; null where there were none.
+  const SnapshotReader* left() const { return left_.get(); }
+  // For the solver of the next stage.
+  Checkpoint checkpoint() const;
+  // The stage is done: what `save` writes is all that later ones will find.
+  void finish(const std::function<void(SnapshotWriter&)>& save);
+
+ private:
+  Checkpoint checkpoint_;
+  std::string path_;
+  size_t done_ = 0;
+  bool resumed_ = false;
+  std::unique_ptr<SnapshotReader> left_;
+};
+
+}  // namespace linblock

@@ -1,0 +1,79 @@
+#include "learn/test_rows.h"
+
+#include <algorithm>
+
+#include "base/dot.h"
+#include "base/error.h"
+#include "learn/examples.h"
+
+namespace linblock {
+
+TestRows::TestRows(const TrainOptions& options, const Store& store, const Classes& classes, uint64_t memory_bytes)
+    : options_(options), store_(store), classes_(classes), memory_bytes_(memory_bytes) {}
+
+void TestRows::for_each(const std::vector<Solution>& solutions,
+                        const std::function<void(int32_t, std::span<const double>)>& visit) const {
+  const StoreInfo& info = store_.info();
+  const FeatureMap& features = store_.features();
+  std::vector<uint32_t> index;
+  std::vector<float> value;
+  std::vector<double> decisions(solutions.size());
+  const ExampleOptions reading{
+      .index_base = info.index_base, .normalized = info.normalized, .memory_bytes = memory_bytes_};
+  for_each_example(options_.test, reading, [&](const Example& example) {
+    if (!example.label) fail(ErrorKind::input, "--test: a row has no label, so it cannot be tested on");
+    index.clear();
+    value.clear();
+    for (size_t k = 0; k < example.index.size(); ++k) {
+      if (example.index[k] >= info.feature_numbers()) continue;
+      index.push_back(features.number(example.index[k]));
+      value.push_back(example.value[k]);
+    }
+    for (size_t i = 0; i < solutions.size(); ++i) {
+      const std::vector<float>& weights = solutions[i].weights;
+      decisions[i] = exact_dot(index, value, weights.data());
+      if (options_.bias >= 0) decisions[i] += options_.bias * double{weights.back()};
+    }
+    visit(*example.label, decisions);
+  });
+}
+
+TestResult TestRows::test(const std::vector<Solution>& solutions) const {
+  TestResult result;
+  for_each(solutions, [&](int32_t label, std::span<const double> decisions) {
+    ++result.rows;
+    if (classes_.is_right(label, classes_.label_of(decisions))) ++result.correct;
+  });
+  return result;
+}
+
+void TestRows::add(const std::vector<Solution>& solutions, size_t first) {
+  size_t row = 0;
+  for_each(solutions, [&](int32_t label, std::span<const double> decisions) {
+    const auto largest = std::max_element(decisions.begin(), decisions.end());
+    const Best own{.label = label,
+                   .predicted = classes_.labels[first + static_cast<size_t>(largest - decisions.begin())],
+                   .decision = static_cast<float>(*largest)};
+    if (first == 0)
+      best_.push_back(own);
+    else if (row < best_.size() && own.decision > best_[row].decision)
+      best_[row] = own;
+    ++row;
+  });
+}
+
+TestResult TestRows::result() const {
+  TestResult result{.rows = best_.size()};
+  for (const Best& best : best_)
+    if (classes_.is_right(best.label, best.predicted)) ++result.correct;
+  return result;
+}
+
+void TestRows::save(SnapshotWriter& to) const { to.put("test rows", std::span<const Best>(best_)); }
+
+void TestRows::restore(const SnapshotReader& from) {
+  best_.resize(from.count<Best>("test rows"));
+  from.take("test rows", std::span<Best>(best_));
+}
+
+}  // namespace linblock

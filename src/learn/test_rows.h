@@ -1,0 +1,44 @@
+// How many rows of some test data are told apart rightly by weights that are still being trained: by the store's
+// feature numbers, so that no second copy of the weights is needed, and a group of tasks at a time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "learn/prepare.h"
+#include "learn/train.h"
+
+namespace linblock {
+
+class TestRows {
+ public:
+  TestRows(const TrainOptions& options, const Store& store, const Classes& classes, uint64_t memory_bytes);
+
+  bool wanted() const { return !options_.test.empty(); }
+  // Of weights for all tasks.
+  TestResult test(const std::vector<Solution>& solutions) const;
+  // Of the tasks from number `first` on. After the last of them the result is complete.
+  void add(const std::vector<Solution>& solutions, size_t first);
+  TestResult result() const;
+
+  void save(SnapshotWriter& to) const;
+  void restore(const SnapshotReader& from);
+
+ private:
+  void for_each(const std::vector<Solution>& solutions,
+                const std::function<void(int32_t label, std::span<const double> decisions)>& visit) const;
+
+  const TrainOptions& options_;
+  const Store& store_;
+  const Classes& classes_;
+  uint64_t memory_bytes_;
+  // Of each row, where tasks come in groups: the label, and the largest decision so far and whose it is.
+  struct Best {
+    int32_t label = 0;
+    int32_t predicted = 0;
+    float decision = 0;
+  };
+  std::vector<Best> best_;
+};
+
+}  // namespace linblock

@@ -1,0 +1,74 @@
+// Rows that stay at hand across blocks, because they are near the margin or have a large part of the duality gap of
+// their own (selective block minimization: Chang and Roth, 2011); and how much work on them is worth it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/snapshot.h"
+#include "objective/duals.h"
+#include "store/row_cache.h"
+
+namespace linblock {
+
+// What a row costs beside its nonzeros, in nonzeros.
+inline constexpr size_t kRowWork = 8;
+
+// What steps have added to the dual, and the nonzeros they looked at: the price of progress.
+struct Yield {
+  double gain = 0;
+  double work = 0;
+  double rate() const { return work > 0 ? gain / work : 0; }
+};
+
+class KeptRows {
+ public:
+  // In a row's Duals::rest: it is kept.
+  static constexpr uint8_t kMark = 0x80;
+
+  KeptRows() = default;
+  KeptRows(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident);
+
+  bool wanted() const { return cache_.capacity() > 0; }
+  const RowCache& rows() const { return cache_; }
+  void begin_pass();
+
+  // Keeps a row that is worth more than the least worthy of those kept, which then go; for each byte that it takes.
+  void offer(RowCache::Origin origin, const EncodedRow& row, float worth, Duals& duals);
+  void set_worth(size_t number, float worth) { worths_[number] = worth / static_cast<float>(cache_.bytes_of(number)); }
+
+  // Those that are not clearly at a bound.
+  bool active(size_t number) const { return active_[number] != 0; }
+  void set_at_bound(size_t number) { active_[number] = 0; }
+
+  // Kept rows are worked on for as long as a unit of work earns more of the dual there than on fresh rows, whose
+  // reading counts as well: the work due grows with that on fresh rows, faster or slower as the last rounds were worth
+  // it. `idle`: how many seconds go by unused for each second of work, so much less does work cost.
+  void set_idle(double idle) { idle_ = idle; }
+  void worked_on_fresh(const Yield& yield);
+  bool round_is_due();
+  void worked_on_kept(const Yield& yield);
+  void stop_rounds() { credit_ = 0; }
+
+  // Of the last round over kept rows: the largest and smallest projected gradient.
+  double top = 0;
+  double bottom = 0;
+
+  void save(SnapshotWriter& to, const std::string& name) const;
+  void restore(const SnapshotReader& from, const std::string& name);
+
+ private:
+  void evict(Duals& duals);
+
+  RowCache cache_;
+  std::vector<float> worths_;  // of the rows in cache_, for each of their bytes
+  std::vector<uint8_t> active_;
+  float least_worth_ = 0;  // what a row must be worth to be kept
+  Yield fresh_;            // of fresh rows since kept ones were last worked on
+  double credit_ = 0;      // work on kept rows that is due
+  double zeal_ = 1;        // work on kept rows for each unit of work on fresh ones
+  double idle_ = 0;
+};
+
+}  // namespace linblock
