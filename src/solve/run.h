@@ -5,16 +5,10 @@
 #include <memory>
 #include <optional>
 
+#include "base/memory.h"
 #include "solve/solver.h"
 
 namespace linblock {
-
-// What the plan has for code, libraries and stacks.
-#if defined(LINBLOCK_STATIC)
-inline constexpr uint64_t kProgramBytes = uint64_t{5} << 20;
-#else
-inline constexpr uint64_t kProgramBytes = uint64_t{8} << 20;
-#endif
 
 // Throws ErrorKind::memory, with the numbers and remedies, when the weights do not fit.
 Plan make_plan(const Problem& problem, const Method& method, const Context& context);
