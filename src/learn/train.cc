@@ -177,17 +177,6 @@ void check_checkpoint(const std::string& path, const std::string& identity, bool
   observer.say("going on from the checkpoint '" + path + "'");
 }
 
-// Before hours of training, not after them.
-void check_test(const TrainOptions& options, const Store& store) {
-  for (const std::string& input : options.test) {
-    if (input == "-") fail(ErrorKind::usage, "--test is read again after each pass: give a file, not standard input");
-    if (path_kind(input) == PathKind::absent) fail(ErrorKind::input, "--test: there is no '{}'", input);
-    if (path_kind(input) == PathKind::directory && !is_store(input))
-      fail(ErrorKind::input, "--test: '{}' is a folder and not a store", input);
-  }
-  store.features();  // while there is room for what reading it needs
-}
-
 // How many rows of the test data the weights of this pass get right; by the store's feature numbers, so that no second
 // copy of the weights is needed.
 std::optional<double> test_accuracy(const TrainOptions& options, const Store& store, const std::vector<int32_t>& labels,
@@ -215,13 +204,14 @@ std::optional<double> test_accuracy(const TrainOptions& options, const Store& st
 }  // namespace
 
 TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run) {
+  check_inputs(options.test, "--test");  // before hours of packing and training, not after them
   TrainReport report;
   const auto begin = std::chrono::steady_clock::now();
   report.store = store_for(options, observer, report.packed);
   report.pack_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const Store store = Store::open(report.store);
   report.info = store.info();
-  if (!options.test.empty()) check_test(options, store);
+  if (!options.test.empty()) store.features();  // while there is room for what reading it needs
   const std::vector<int32_t> labels = choose_labels(store.info(), options);
   const Problem problem{.store = &store,
                         .tasks = {{.positive = labels[0], .cost = options.cost}},

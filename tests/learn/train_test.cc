@@ -199,6 +199,20 @@ TEST_F(Train, ACostThatIsNotAPositiveNumberIsRefused) {
   }
 }
 
+TEST_F(Train, TestDataThatCannotBeReadIsRefusedBeforeTheTextIsPacked) {
+  TrainOptions options = options_for(some_text());
+  std::filesystem::create_directory(folder_ / "empty");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {folder_ / "absent", "there is no"}, {folder_ / "empty", "not a store"}, {"-", "read again after each pass"}};
+  for (const auto& [test, words] : cases) {
+    options.test = {test};
+    const std::optional<Error> error = error_of([&] { trained(options); });
+    ASSERT_TRUE(error.has_value()) << test;
+    EXPECT_TRUE(contains(error->what(), words)) << error->what();
+    EXPECT_FALSE(std::filesystem::exists(input_ + ".linblock")) << test;
+  }
+}
+
 TEST_F(Train, ADryRunMakesThePlanAndNothingElse) {
   int plans = 0;
   TrainObserver observer;
