@@ -102,7 +102,7 @@ void print_json(const TrainOptions& options, const TrainReport& report, double t
 }
 
 std::string pass_words(const PassReport& pass, std::optional<double> test_accuracy) {
-  std::string words = fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<7} {:.1f} s", pass.pass,
+  std::string words = fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<9} {:.1f} s", pass.pass,
                                   pass.primal_estimate, TrainingProgress::percent(pass.gap_estimate()), pass.seconds);
   if (pass.certified) words += fmt::format("  certified {}", TrainingProgress::percent(pass.certified->gap()));
   if (test_accuracy) words += fmt::format("  test accuracy {:.2f}%", 100 * *test_accuracy);
