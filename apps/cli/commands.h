@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/terminal.h"
+#include "learn/examples.h"
 
 namespace linblock::cli {
 
@@ -34,5 +35,8 @@ void add_memory_option(CLI::App& command, uint64_t& bytes);
 void add_threads_option(CLI::App& command, size_t& threads);
 void add_json_option(CLI::App& command, Session& session);
 void add_examples(CLI::App& command, const std::string& examples);
+
+// Shows the reading of examples on a bar, and ends it at Ctrl-C.
+ReadContext reading(ProgressBar& bar, const Session& session);
 
 }  // namespace linblock::cli

@@ -159,6 +159,15 @@ void add_json_option(CLI::App& command, Session& session) {
   command.add_flag("--json", session.json, "Print one machine-readable summary on stdout");
 }
 
+ReadContext reading(ProgressBar& bar, const Session& session) {
+  ReadContext context;
+  context.observer = [&bar](const ReadProgress& progress) {
+    bar.update(progress.bytes_read, progress.total_bytes, grouped(progress.rows) + " rows");
+  };
+  context.stop = &session.stop;
+  return context;
+}
+
 void add_examples(CLI::App& command, const std::string& examples) { command.footer("\nExamples:\n" + examples); }
 
 }  // namespace linblock::cli

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
@@ -10,32 +11,11 @@
 #include "cli/pack_options.h"
 #include "cli/trace.h"
 #include "cli/train_progress.h"
+#include "cli/train_request.h"
 
 namespace linblock::cli {
 
 namespace {
-
-struct TrainRequest {
-  TrainOptions options;
-  std::string solver = "dual";
-  DualBlock dual;
-  Pegasos pegasos;
-  std::string model;
-  std::string trace;
-  std::string checkpoint;
-  double checkpoint_seconds = 10;
-  uint64_t memory_bytes = 0;
-  size_t threads = 1;
-  bool dry_run = false;
-};
-
-Method method_of(const TrainRequest& request) {
-  if (request.solver == "dual") return request.dual;
-  if (request.solver == "pegasos") return request.pegasos;
-  if (request.solver == "average") return Average{};
-  if (request.solver == "subsample") return Subsample{};
-  fail(ErrorKind::usage, "'{}' is not a solver: choose dual, pegasos, average or subsample", request.solver);
-}
 
 // "LABEL=WEIGHT", or "balanced".
 void add_class_weight(const std::string& text, TrainOptions& options) {
@@ -78,7 +58,7 @@ std::string certified_words(const Summary& summary) {
   const double gap = summary.largest_gap();
   if (!std::isfinite(gap)) return "nothing is certified yet";
   if (gap > 10) return fmt::format("far from done: the objective may still fall to a {:.0f}th of what it is", 1 + gap);
-  return fmt::format("certified within {:.2g}% of the best possible objective", 100 * std::max(gap, 0.0));
+  return fmt::format("certified within {} of the best possible objective", TrainingProgress::percent(gap));
 }
 
 std::string termination_words(Termination termination) {
@@ -122,21 +102,52 @@ void print_json(const TrainOptions& options, const TrainReport& report, double t
 }
 
 std::string pass_words(const PassReport& pass, std::optional<double> test_accuracy) {
-  std::string words = fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<7} {:.1f} s", pass.pass,
+  std::string words = fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<9} {:.1f} s", pass.pass,
                                   pass.primal_estimate, TrainingProgress::percent(pass.gap_estimate()), pass.seconds);
   if (pass.certified) words += fmt::format("  certified {}", TrainingProgress::percent(pass.certified->gap()));
   if (test_accuracy) words += fmt::format("  test accuracy {:.2f}%", 100 * *test_accuracy);
   return words;
 }
 
-void run_train(TrainRequest& request, Session& session) {
+// Made before the run, which keeps its state in it; gone afterwards where there is none.
+class CheckpointFolder {
+ public:
+  explicit CheckpointFolder(const std::string& path) : path_(path) {
+    if (path_kind(path) == PathKind::absent) make_directory(path);
+  }
+  ~CheckpointFolder() { remove_empty_directory(path_); }
+  CheckpointFolder(const CheckpointFolder&) = delete;
+  CheckpointFolder& operator=(const CheckpointFolder&) = delete;
+
+ private:
+  std::string path_;
+};
+
+// What was trained is not lost with the disk that is full: it says how it is had without training from the beginning.
+void save(const TrainRequest& request, TrainReport& report, const std::string& state) {
+  try {
+    save_trained(request.model, request.options, report, request.threads);
+  } catch (const Error& error) {
+    try {
+      remove_file(request.model + ".new");
+    } catch (const Error&) {
+      // The first error is the one to tell of.
+    }
+    throw Error(error.kind(),
+                fmt::format("{}\nThe model could not be saved: afterwards the same command {}", error.what(),
+                            path_kind(state) == PathKind::file ? "goes on from its checkpoint" : "trains it again"));
+  }
+}
+
+void run_train(TrainRequest& request, const CLI::App& command, Session& session) {
   const Terminal& terminal = session.terminal;
   const Stopwatch clock;
   TrainOptions& options = request.options;
   options.pack.memory_bytes = request.memory_bytes;
   options.pack.threads = request.threads;
+  check_request(request, command);
   options.solve.method = method_of(request);
-  const std::string checkpoint = request.checkpoint.empty() ? request.model + ".checkpoint" : request.checkpoint;
+  const std::string checkpoint = request.checkpoint_folder();
   Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
   context.checkpoint.path = checkpoint + "/STATE";
   context.checkpoint.every_seconds = request.checkpoint_seconds;
@@ -164,21 +175,23 @@ void run_train(TrainRequest& request, Session& session) {
     trace.pass(pass, test_accuracy);
     terminal.say(pass_words(pass, test_accuracy));
   };
-  if (!request.dry_run && path_kind(checkpoint) == PathKind::absent) make_directory(checkpoint);
+  std::optional<CheckpointFolder> folder;
+  if (!request.dry_run) folder.emplace(checkpoint);
   TrainReport report = train(options, context, observer, request.dry_run);
   if (request.dry_run) return;
-  save_trained(request.model, options, report, request.threads);
+  save(request, report, context.checkpoint.path);
   remove_flat_directory(checkpoint);
-  const std::optional<TestResult>& test = report.test;
+  const std::optional<TestResult>& tested = report.test;
   const double seconds = clock.seconds();
   const Summary& summary = report.summary;
-  trace.end(summary, seconds, test ? std::optional(test->accuracy()) : std::nullopt);
+  trace.end(summary, seconds, tested ? std::optional(tested->accuracy()) : std::nullopt);
   terminal.say(fmt::format("{}{}; {} {}, {} read, {} of {} used, {:.2f} s", certified_words(summary),
                            termination_words(summary.termination), summary.passes,
                            summary.passes == 1 ? "pass" : "passes", human_bytes(summary.costs.bytes),
                            human_bytes(peak_resident_bytes()), human_bytes(request.memory_bytes), seconds));
-  if (test) terminal.say(fmt::format("test accuracy {:.2f}% ({} rows)", 100 * test->accuracy(), grouped(test->rows)));
-  if (session.json) print_json(options, report, seconds, test);
+  if (tested)
+    terminal.say(fmt::format("test accuracy {:.2f}% ({} rows)", 100 * tested->accuracy(), grouped(tested->rows)));
+  if (session.json) print_json(options, report, seconds, tested);
   terminal.say(fmt::format("next: linblock predict {} DATA.svm", request.model));
 }
 
@@ -219,7 +232,18 @@ void add_train(CLI::App& app, Session& session) {
   add_threads_option(*command, request->threads);
   add_number(*command, "--tolerance", options.solve.tolerance,
              "Stop at this relative duality gap, certified (default: 0.01)");
-  command->add_option("--max-passes", options.solve.max_passes, "Stop after N passes (default: 1000)")->type_name("N");
+  command
+      ->add_option_function<std::string>(
+          "--max-passes",
+          [&options](const std::string& text) {
+            int& passes = options.solve.max_passes;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), passes);
+            if (error != std::errc() || end != text.data() + text.size() || passes < 1)
+              fail(ErrorKind::usage, "--max-passes '{}' is not a whole number from 1 to {}", text,
+                   std::numeric_limits<int>::max());
+          },
+          "Stop after N passes (default: 1000)")
+      ->type_name("N");
   add_number(*command, "--max-seconds", options.solve.max_seconds, "Stop after so many seconds");
   command->add_option("--seed", options.solve.seed, "Of everything random (default: 1)")->type_name("N");
   command->add_option("--solver", request->solver, "dual, pegasos, average or subsample (default: dual)")
@@ -303,7 +327,7 @@ void add_train(CLI::App& app, Session& session) {
                "  linblock train train.svm -o model\n"
                "  linblock train train.store -o model --loss hinge --cost 0.5 --memory 64M --tolerance 0.001\n"
                "  linblock train train.svm -o model --test test.svm --class-weight balanced");
-  command->callback([request, &session] { run_train(*request, session); });
+  command->callback([request, command, &session] { run_train(*request, *command, session); });
 }
 
 }  // namespace linblock::cli

@@ -41,9 +41,11 @@ class TrainingProgress {
     bar_.finish();
   }
 
+  // Below nothing, which rounding may give, is nothing.
   static std::string percent(double share) {
     if (!std::isfinite(share) || share >= 10) return "large";
-    return share < 1 ? fmt::format("{:.2g}%", 100 * share) : fmt::format("{:.0f}%", 100 * share);
+    const double hundredths = 100 * std::max(0.0, share);
+    return share < 1 ? fmt::format("{:.3g}%", hundredths) : fmt::format("{:.0f}%", hundredths);
   }
 
  private:

@@ -5,6 +5,13 @@
 
 namespace linblock {
 
+// What a plan of the memory has for code, libraries, stacks, and what malloc cannot give back.
+#if defined(LINBLOCK_STATIC)
+inline constexpr uint64_t kProgramBytes = uint64_t{5} << 20;
+#else
+inline constexpr uint64_t kProgramBytes = uint64_t{9} << 20;
+#endif
+
 uint64_t resident_bytes();
 uint64_t peak_resident_bytes();
 // The machine's memory, or the memory cgroup's limit where that is less.

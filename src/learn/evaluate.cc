@@ -4,13 +4,20 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "learn/examples.h"
+#include "base/memory.h"
 
 namespace linblock {
 
 namespace {
 
 constexpr double kLeastProbability = 1e-15;  // so that one sure mistake does not make the log-loss infinite
+
+constexpr uint64_t kLeastReadingBytes = uint64_t{4} << 20;  // beside a model that takes all of the memory too
+
+uint64_t reading_bytes(const Model& model, uint64_t memory_bytes) {
+  const uint64_t held = kProgramBytes + model.weights.size() * sizeof(float);
+  return std::max(kLeastReadingBytes, memory_bytes > held ? memory_bytes - held : 0);
+}
 
 // The chance that a positive row scores higher than a negative one, ties counting half.
 double area_under_curve(std::vector<std::pair<float, bool>>& scores) {
@@ -35,11 +42,13 @@ double area_under_curve(std::vector<std::pair<float, bool>>& scores) {
 }  // namespace
 
 ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
-                        const std::function<void(const Decision&)>& visit) {
+                        const std::function<void(const Decision&)>& visit, const ReadContext& context) {
   ApplyReport report;
   std::vector<double> decisions(model.columns());
-  const ExampleOptions options{
-      .index_base = model.index_base, .normalized = model.normalized, .memory_bytes = memory_bytes};
+  const ExampleOptions options{.index_base = model.index_base,
+                               .normalized = model.normalized,
+                               .memory_bytes = reading_bytes(model, memory_bytes),
+                               .context = context};
   report.rows = for_each_example(inputs, options, [&](const Example& example) {
     model.decide(example.index, example.value, decisions, report.unknown_features);
     if (!example.label) ++report.unlabelled;
@@ -48,12 +57,19 @@ ApplyReport apply_model(const Model& model, const std::vector<std::string>& inpu
   return report;
 }
 
-Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes) {
+double Evaluation::macro_f1() const {
+  double sum = 0;
+  for (const auto& [label, quality] : classes) sum += quality.f1();
+  return classes.empty() ? 0 : sum / static_cast<double>(classes.size());
+}
+
+Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
+                    const ReadContext& context) {
   Evaluation result;
   std::vector<std::pair<float, bool>> scores;  // two classes: 8 bytes a row
   double log_loss = 0;
   std::vector<double> shares(model.labels.size());
-  result.report = apply_model(model, inputs, memory_bytes, [&](const Decision& decision) {
+  const auto count = [&](const Decision& decision) {
     if (!decision.label)
       fail(ErrorKind::input, "row {} has no label: evaluate needs labels; use predict for data without", result.rows);
     const int32_t label = model.own_label(*decision.label);
@@ -72,7 +88,8 @@ Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, 
       const double share = found == model.labels.end() ? 0 : shares[static_cast<size_t>(found - model.labels.begin())];
       log_loss -= std::log(std::max(share, kLeastProbability));
     }
-  });
+  };
+  result.report = apply_model(model, inputs, memory_bytes, count, context);
   const bool both = std::any_of(scores.begin(), scores.end(), [](const auto& score) { return score.second; }) &&
                     std::any_of(scores.begin(), scores.end(), [](const auto& score) { return !score.second; });
   if (both) result.auc = area_under_curve(scores);

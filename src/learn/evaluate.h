@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "learn/examples.h"
 #include "learn/model.h"
 
 namespace linblock {
@@ -26,8 +27,9 @@ struct ApplyReport {
 };
 
 // Rows in the order of the input. The model's own index base and normalisation hold, never a guess from this text.
+// `memory_bytes` is all that the process may hold, the model too.
 ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
-                        const std::function<void(const Decision&)>& visit);
+                        const std::function<void(const Decision&)>& visit, const ReadContext& context = {});
 
 struct ClassQuality {
   uint64_t rows = 0;       // of this class
@@ -48,12 +50,15 @@ struct Evaluation {
   std::map<int32_t, ClassQuality> classes;
   std::map<std::pair<int32_t, int32_t>, uint64_t> confusion;  // true label, predicted label
   std::optional<double> auc;                                  // two classes
-  std::optional<double> log_loss;                             // logistic models
+  std::optional<double> log_loss;                             // models with probabilities
   ApplyReport report;
   double accuracy() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
+  // The mean of all classes that occur, as a row's label or as a prediction.
+  double macro_f1() const;
 };
 
 // Throws ErrorKind::input where a row has no label.
-Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes);
+Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
+                    const ReadContext& context = {});
 
 }  // namespace linblock

@@ -16,15 +16,23 @@ namespace linblock {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{128} << 10;
+constexpr uint64_t kRowsAReport = 1024;  // of a store
+
+void stop_if_told(const ReadContext& context) {
+  if (context.stop != nullptr && *context.stop) fail(ErrorKind::interrupted, "interrupted");
+}
 
 uint64_t for_each_row_of_text(const std::vector<std::string>& inputs, const ExampleOptions& options,
                               const std::function<void(const Example&)>& visit) {
-  TextSource source(inputs, kPieceBytes, std::max<uint64_t>(options.memory_bytes / 16, kPieceBytes));
+  TextSource source(inputs, kPieceBytes, std::max<uint64_t>(options.memory_bytes / 16, kPieceBytes),
+                    options.memory_bytes / 3);
   TextPiece piece;
   ParsedRows rows;
   uint64_t line = 0;
   uint64_t count = 0;
   while (source.next(piece)) {
+    stop_if_told(options.context);
+    options.context.observer({.bytes_read = source.bytes_read(), .total_bytes = source.total_bytes(), .rows = count});
     if (piece.first) line = 0;
     if (piece.too_long)
       fail(ErrorKind::memory, "{}:{}:1: this line is too long for --memory: give more", source.name(piece.input),
@@ -53,7 +61,17 @@ uint64_t for_each_row_of_store(const std::string& path, const ExampleOptions& op
   const Store store = Store::open(path);
   const bool scale = options.normalized && !store.info().normalized;
   std::vector<float> scaled;
+  uint64_t count = 0;
+  const uint64_t rows = store.info().rows;
   for_each_row_in_order(store, [&](const Row& row) {
+    stop_if_told(options.context);
+    // All buckets are read at once, a little ahead of the rows: the bytes are those of the rows so far.
+    if (count++ % kRowsAReport == 0) {
+      const double share = static_cast<double>(count) / static_cast<double>(rows);
+      options.context.observer({.bytes_read = static_cast<uint64_t>(share * static_cast<double>(store.bytes())),
+                                .total_bytes = store.bytes(),
+                                .rows = count});
+    }
     Example example{.label = row.label, .index = row.index, .value = row.value};
     if (const double length = scale ? std::sqrt(squared_norm(row.value)) : 0; length > 0) {
       scaled.assign(row.value.begin(), row.value.end());
@@ -62,13 +80,23 @@ uint64_t for_each_row_of_store(const std::string& path, const ExampleOptions& op
     }
     visit(example);
   });
-  return store.info().rows;
+  return rows;
 }
 
 }  // namespace
 
 bool is_store(const std::string& path) {
   return path_kind(path) == PathKind::directory && path_kind(manifest_path(path)) == PathKind::file;
+}
+
+void check_inputs(const std::vector<std::string>& inputs, std::string_view option) {
+  for (const std::string& input : inputs) {
+    if (input == "-" || path_kind(input) == PathKind::other)
+      fail(ErrorKind::usage, "{} is read again after each pass: give a file, not standard input or a pipe", option);
+    if (path_kind(input) == PathKind::absent) fail(ErrorKind::input, "{}: there is no '{}'", option, input);
+    if (path_kind(input) == PathKind::directory && !is_store(input))
+      fail(ErrorKind::input, "{}: '{}' is a folder and not a store", option, input);
+  }
 }
 
 uint64_t for_each_example(const std::vector<std::string>& inputs, const ExampleOptions& options,

@@ -1,11 +1,13 @@
 // Rows to apply a model to, from text or from a store, in the order of the input and with their original indices.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace linblock {
@@ -16,15 +18,32 @@ struct Example {
   std::span<const float> value = {};
 };
 
+struct ReadProgress {
+  uint64_t bytes_read = 0;
+  uint64_t total_bytes = 0;  // 0: not known
+  uint64_t rows = 0;
+};
+
+// How the caller follows the reading and ends it early.
+struct ReadContext {
+  std::function<void(const ReadProgress&)> observer = [](const ReadProgress&) {};
+  const std::atomic<bool>* stop = nullptr;
+};
+
 struct ExampleOptions {
-  int index_base = 1;       // of text: the model's, never a guess from this text
-  bool normalized = false;  // rows are scaled to unit length
-  uint64_t memory_bytes = uint64_t{64} << 20;
+  int index_base = 1;                          // of text: the model's, never a guess from this text
+  bool normalized = false;                     // rows are scaled to unit length
+  uint64_t memory_bytes = uint64_t{64} << 20;  // for reading: lines, and what decompresses them
+  ReadContext context = {};
 };
 
 bool is_store(const std::string& path);
 
-// Returns how many there were; none at all is ErrorKind::input.
+// Of data that is read several times, before any work: throws where a path is absent, standard input, or a folder that
+// is no store. `option` names them in the message.
+void check_inputs(const std::vector<std::string>& inputs, std::string_view option);
+
+// Returns how many there were; none at all is ErrorKind::input. Told to stop: ErrorKind::interrupted.
 uint64_t for_each_example(const std::vector<std::string>& inputs, const ExampleOptions& options,
                           const std::function<void(const Example&)>& visit);
 

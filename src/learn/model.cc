@@ -107,6 +107,19 @@ void read_header(ModelReader& reader, Model& model) {
   if (model.solver_type.empty() || model.labels.empty() || !have_features) reader.refuse("its header is not complete");
 }
 
+void read_calibration(const std::string& path, const nlohmann::json& json, Model& model) {
+  const auto pairs = json.find("calibration");
+  if (pairs == json.end()) return;
+  for (const auto& pair : pairs->get<std::vector<std::vector<double>>>()) {
+    if (pair.size() != 2 || !std::isfinite(pair[0]) || !std::isfinite(pair[1]))
+      fail(ErrorKind::damaged, "'{}' has a calibration that is not a slope and an offset: train the model again", path);
+    model.calibration.push_back({.slope = pair[0], .offset = pair[1]});
+  }
+  if (!model.calibration.empty() && model.calibration.size() != model.columns())
+    fail(ErrorKind::damaged, "'{}' has {} calibrations and the model {} columns: the two do not belong together", path,
+         model.calibration.size(), model.columns());
+}
+
 void read_metadata(const std::string& path, Model& model) {
   const std::string beside = path + ".json";
   if (path_kind(beside) != PathKind::file) return;
@@ -119,6 +132,7 @@ void read_metadata(const std::string& path, Model& model) {
     model.index_base = static_cast<int>(index_base);
     model.normalized = json.at("normalized");
     model.against_rest = json.at("against_rest");
+    read_calibration(beside, json, model);
   } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::damaged, "'{}' cannot be understood: {}", beside, error.what());
   }
@@ -148,17 +162,17 @@ int32_t Model::label_of(std::span<const double> decisions) const {
 }
 
 void Model::probabilities(std::span<const double> decisions, std::span<double> out) const {
-  const auto sigmoid = [](double decision) { return 1 / (1 + std::exp(-decision)); };
+  constexpr Sigmoid kLogistic = {.slope = -1, .offset = 0};  // what logistic regression means by a decision
+  const auto sigmoid = [&](size_t c) -> const Sigmoid& { return calibration.empty() ? kLogistic : calibration[c]; };
   if (decisions.size() == 1) {
-    out[0] = sigmoid(decisions[0]);
+    out[0] = sigmoid(0).probability(decisions[0]);
     out[1] = 1 - out[0];
     return;
   }
   // In logarithms, so that shares that are all next to nothing keep their proportions.
   double largest = -std::numeric_limits<double>::infinity();
   for (size_t c = 0; c < decisions.size(); ++c) {
-    const double decision = decisions[c];
-    out[c] = decision > 0 ? -std::log1p(std::exp(-decision)) : decision - std::log1p(std::exp(decision));
+    out[c] = sigmoid(c).log_probability(decisions[c]);
     largest = std::max(largest, out[c]);
   }
   double sum = 0;

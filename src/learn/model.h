@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "learn/calibrate.h"
 #include "learn/columns.h"
 #include "store/row.h"
 #include "store/store.h"
@@ -13,17 +14,18 @@
 namespace linblock {
 
 struct Model {
-  std::string solver_type;      // LIBLINEAR's name, such as L2R_L1LOSS_SVC_DUAL
-  std::vector<int32_t> labels;  // decision > 0 gives labels[0]; several columns: the largest decides
-  uint64_t features = 0;        // rows of weights, without the bias
-  double bias = -1;             // the value of the constant feature; below 0: none
-  int index_base = 1;           // of the data: index `index_base` is the first row
-  bool against_rest = false;    // labels[0] against all others, which labels[1] stands for
-  bool normalized = false;      // rows are scaled to unit length before they are looked at
-  std::vector<float> weights;   // by feature, then by column; the bias row last
+  std::string solver_type;           // LIBLINEAR's name, such as L2R_L1LOSS_SVC_DUAL
+  std::vector<int32_t> labels;       // decision > 0 gives labels[0]; several columns: the largest decides
+  uint64_t features = 0;             // rows of weights, without the bias
+  double bias = -1;                  // the value of the constant feature; below 0: none
+  int index_base = 1;                // of the data: index `index_base` is the first row
+  bool against_rest = false;         // labels[0] against all others, which labels[1] stands for
+  bool normalized = false;           // rows are scaled to unit length before they are looked at
+  std::vector<float> weights;        // by feature, then by column; the bias row last
+  std::vector<Sigmoid> calibration;  // one a column; empty: none
 
   size_t columns() const { return labels.size() == 2 ? 1 : labels.size(); }
-  bool has_probability() const { return solver_type.starts_with("L2R_LR"); }
+  bool has_probability() const { return !calibration.empty() || solver_type.starts_with("L2R_LR"); }
 
   // One decision value a column. Features the model does not know are left out and counted.
   void decide(std::span<const uint32_t> index, std::span<const float> value, std::span<double> decisions,
@@ -31,7 +33,7 @@ struct Model {
   // What a label of the data is to this model.
   int32_t own_label(int32_t label) const { return against_rest && label != labels[0] ? labels[1] : label; }
   int32_t label_of(std::span<const double> decisions) const;
-  // One a label, in the order of `labels`, adding up to 1; logistic models only.
+  // One a label, in the order of `labels`, adding up to 1; models that have them only.
   void probabilities(std::span<const double> decisions, std::span<double> out) const;
 };
 
@@ -46,7 +48,8 @@ void save_model(const std::string& path, const Model& model, const std::string& 
 void save_model(const std::string& path, const Model& model, const Columns& columns, const std::string& metadata_json,
                 size_t threads);
 // Throws ErrorKind::damaged for what is not a model, is cut short, or claims more than the file can hold. What is in
-// MODEL.json beside it (index base, normalisation) is taken over; a model without one is read as LIBLINEAR would.
+// MODEL.json beside it (index base, normalisation, calibration) is taken over; a model without one is read as LIBLINEAR
+// would.
 Model load_model(const std::string& path);
 
 }  // namespace linblock

@@ -8,8 +8,23 @@
 
 namespace linblock {
 
-TestRows::TestRows(const TrainOptions& options, const Store& store, const Classes& classes, uint64_t memory_bytes)
-    : options_(options), store_(store), classes_(classes), memory_bytes_(memory_bytes) {}
+namespace {
+
+constexpr uint64_t kLeastReading = uint64_t{2} << 20;
+constexpr uint64_t kMostReading = uint64_t{16} << 20;
+constexpr uint64_t kReadingShare = 24;  // of the memory: one part in so many
+constexpr uint64_t kUsedOfReading = 3;  // lines and decompression take a third of what they are told at most
+
+}  // namespace
+
+TestRows::TestRows(const TrainOptions& options, const Store& store, const Classes& classes, const Context& context)
+    : options_(options),
+      store_(store),
+      classes_(classes),
+      reading_bytes_(std::clamp(context.memory_bytes / kReadingShare, kLeastReading, kMostReading)),
+      stop_(context.stop) {}
+
+uint64_t TestRows::reserved_bytes() const { return wanted() ? store_.features().memory_bytes() + reading_bytes_ : 0; }
 
 void TestRows::for_each(const std::vector<Solution>& solutions,
                         const std::function<void(int32_t, std::span<const double>)>& visit) const {
@@ -18,8 +33,10 @@ void TestRows::for_each(const std::vector<Solution>& solutions,
   std::vector<uint32_t> index;
   std::vector<float> value;
   std::vector<double> decisions(solutions.size());
-  const ExampleOptions reading{
-      .index_base = info.index_base, .normalized = info.normalized, .memory_bytes = memory_bytes_};
+  const ExampleOptions reading{.index_base = info.index_base,
+                               .normalized = info.normalized,
+                               .memory_bytes = kUsedOfReading * reading_bytes_,
+                               .context = {.stop = stop_}};
   for_each_example(options_.test, reading, [&](const Example& example) {
     if (!example.label) fail(ErrorKind::input, "--test: a row has no label, so it cannot be tested on");
     index.clear();

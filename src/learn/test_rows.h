@@ -12,7 +12,10 @@ namespace linblock {
 
 class TestRows {
  public:
-  TestRows(const TrainOptions& options, const Store& store, const Classes& classes, uint64_t memory_bytes);
+  TestRows(const TrainOptions& options, const Store& store, const Classes& classes, const Context& context);
+
+  // What reading the rows takes meanwhile.
+  uint64_t reserved_bytes() const;
 
   bool wanted() const { return !options_.test.empty(); }
   // Of weights for all tasks.
@@ -31,7 +34,8 @@ class TestRows {
   const TrainOptions& options_;
   const Store& store_;
   const Classes& classes_;
-  uint64_t memory_bytes_;
+  uint64_t reading_bytes_;
+  const std::atomic<bool>* stop_;
   // Of each row, where tasks come in groups: the label, and the largest decision so far and whose it is.
   struct Best {
     int32_t label = 0;

@@ -17,19 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kTestBytes = uint64_t{2} << 20;  // for reading the test data, a piece at a time
-
-// Before hours of training, not after them.
-void check_test(const TrainOptions& options, const Store& store) {
-  for (const std::string& input : options.test) {
-    if (input == "-") fail(ErrorKind::usage, "--test is read again after each pass: give a file, not standard input");
-    if (path_kind(input) == PathKind::absent) fail(ErrorKind::input, "--test: there is no '{}'", input);
-    if (path_kind(input) == PathKind::directory && !is_store(input))
-      fail(ErrorKind::input, "--test: '{}' is a folder and not a store", input);
-  }
-  store.features();  // while there is room for what reading it needs
-}
-
 // What one group adds to the whole.
 void add_summary(const Summary& part, Summary& whole) {
   if (whole.certificates.empty()) whole.plan = part.plan;
@@ -53,8 +40,8 @@ class Training {
         store_(store),
         classes_(choose_classes(store.info(), options)),
         problem_(make_problem(store, options, classes_)),
-        test_(options, store, classes_, context.memory_bytes) {
-    if (test_.wanted()) context_.reserved_bytes += store.features().memory_bytes() + kTestBytes;
+        test_(options, store, classes_, context) {
+    context_.reserved_bytes += test_.reserved_bytes();
     const size_t count = problem_.tasks.size();
     const size_t most = tasks_at_once(problem_, options.solve, context_);
     groups_ = (count + most - 1) / most;
@@ -163,13 +150,15 @@ class Training {
 }  // namespace
 
 TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run) {
+  check_inputs(options.test, "--test");  // before hours of packing and training, not after them
+  check_inputs(options.test, "--test");  // before hours of packing and training, not after them
   TrainReport report;
   const Stopwatch packing;
   report.store = store_for(options, observer, report.packed);
   report.pack_seconds = packing.seconds();
   const Store store = Store::open(report.store);
   report.info = store.info();
-  if (!options.test.empty()) check_test(options, store);
+  if (!options.test.empty()) store.features();  // while there is room for what reading it needs
   Training training(options, context, observer, store);
   if (dry_run)
     training.show_plan();

@@ -5,16 +5,10 @@
 #include <memory>
 #include <optional>
 
+#include "base/memory.h"
 #include "solve/solver.h"
 
 namespace linblock {
-
-// What the plan has for code, libraries and stacks.
-#if defined(LINBLOCK_STATIC)
-inline constexpr uint64_t kProgramBytes = uint64_t{5} << 20;
-#else
-inline constexpr uint64_t kProgramBytes = uint64_t{8} << 20;
-#endif
 
 // Seconds that a block may still take when told to stop.
 inline constexpr double kPatience = 0.5;

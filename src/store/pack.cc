@@ -9,6 +9,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/threads.h"
 #include "store/codec.h"
 #include "store/sample.h"
@@ -21,7 +22,6 @@ namespace linblock {
 
 namespace {
 
-constexpr uint64_t kProgramBytes = uint64_t{9} << 20;  // code, libraries, stacks, and what malloc cannot give back
 constexpr uint64_t kMostSample = uint64_t{4} << 20;
 constexpr uint64_t kUsualChunk = uint64_t{256} << 10;
 constexpr uint32_t kUsualBuckets = 64;
@@ -228,8 +228,8 @@ void Packer::check_disk(const Sample& sample) const {
   const uint64_t free = free_disk_bytes(writer_.folder());
   if (needed / 2 > free)
     fail(ErrorKind::io,
-         "the store would need about {} and the disk of '{}' has {} free: free some space or choose another disk with "
-         "-o",
+         "the store would need about {} and the disk of '{}' has {} free: free some space, or put the store on another "
+         "disk (pack: -o, train: --store)",
          human_bytes(needed), writer_.folder(), human_bytes(free));
 }
 

@@ -17,6 +17,20 @@ make_data() {
   expect 0 '"accuracy":' '"auc":'
 }
 
+@test "gaps have three digits and are never below nothing" {
+  make_data
+  run linblock train train.svm -o model --tolerance 0.1 --json
+  expect 0 "certified within"
+  gap=$(grep -o '"gap":[^,]*' <<<"$output" | cut -d: -f2)
+  [[ "$output" == *"certified within $(awk "BEGIN {printf \"%.3g\", 100 * $gap}")% of"* ]]
+  # The estimate is off by its rounding, which is more than this gap.
+  for loss in hinge logistic; do
+    run linblock train good.svm -o model --loss $loss --tolerance 1e-13 --max-passes 40 --fresh
+    expect 0 "gap about" "certified within"
+    [[ "$output" != *"about -"* ]]
+  done
+}
+
 @test "text that has not changed is not packed again" {
   make_data
   linblock train train.svm -o model -q

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
+
 #include "base/random.h"
+#include "store/pack.h"
 #include "support/errors.h"
 #include "support/folder.h"
 #include "support/models.h"
@@ -102,6 +106,15 @@ TEST_F(Evaluate, LogLossIsTheMeanOfMinusLogOfTheTrueLabelsProbability) {
   EXPECT_FALSE(evaluated(two_class_model({1}), "1 1:2\n").log_loss.has_value()) << "an SVM has no probabilities";
 }
 
+TEST_F(Evaluate, ACalibratedSvmHasALogLoss) {
+  Model model = two_class_model({1});
+  model.calibration = {{.slope = -2, .offset = 0.5}};
+  const Evaluation result = evaluated(model, "1 1:2\n-1 1:1\n");
+  const auto loss = [](double z) { return std::log1p(std::exp(z)); };
+  ASSERT_TRUE(result.log_loss.has_value());
+  EXPECT_NEAR(*result.log_loss, (loss(-2 * 2 + 0.5) + loss(2 * 1 - 0.5)) / 2, 1e-12);
+}
+
 TEST_F(Evaluate, LogLossStaysFiniteForASureMistake) {
   const Evaluation result = evaluated(two_class_model({1}, -1, "L2R_LR_DUAL"), "1 1:-1e30\n-1 1:1e30\n");
   ASSERT_TRUE(result.log_loss.has_value());
@@ -167,6 +180,15 @@ TEST_F(Evaluate, OfSeveralClassesTheLargestDecisionCounts) {
   EXPECT_TRUE(result.log_loss.has_value());
 }
 
+TEST_F(Evaluate, MacroF1IsTheMeanOverEveryClassThatOccurs) {
+  // Of class 1: 2 of 3 found, 2 of 3 right. Of class -1: the same. Of class 3, which the model does not know: nothing.
+  const std::string two = "1 1:2\n1 1:-1\n1 1:3\n-1 1:-1\n-1 1:1\n-1\n";
+  EXPECT_NEAR(evaluated(two_class_model({1}), two).macro_f1(), 2.0 / 3, 1e-12);
+  const Evaluation three = evaluated(two_class_model({1}), two + "3 1:1\n");
+  EXPECT_NEAR(three.macro_f1(), (4.0 / 7 + 2.0 / 3 + 0) / 3, 1e-12);
+  EXPECT_EQ(Evaluation().macro_f1(), 0);
+}
+
 TEST_F(Evaluate, TheBiasIsAddedAndTheIndexBaseIsTheModels) {
   EXPECT_EQ(decisions(two_class_model({2, 3, 10}, 0.5), "1 1:1 2:1\n-1\n"), (std::vector<double>{10, 5}));
   Model model = two_class_model({2, 3});
@@ -189,6 +211,67 @@ TEST_F(Evaluate, TextWithoutRowsAndBadTextAreRefusedWithThePlace) {
   EXPECT_THAT([&] { evaluated(two_class_model({1}), "# nothing\n\n"); }, fails_with(ErrorKind::input, "has no rows"));
   EXPECT_THAT([&] { evaluated(two_class_model({1}), "1 1:1\n\n1 1:x\n"); },
               fails_with(ErrorKind::input, "data.svm:3:"));
+}
+
+// More than a piece of text, and more rows than a store reports at once.
+std::string many_rows() {
+  std::string lines;
+  for (int i = 0; i < 20000; ++i) lines += i % 3 == 0 ? "1 1:1 2:0.5\n" : "-1 1:-1 3:0.25\n";
+  return lines;
+}
+
+class EvaluateLong : public Evaluate, public testing::WithParamInterface<bool> {
+ protected:
+  // As text, or packed.
+  std::string input() {
+    const std::string path = text(many_rows());
+    if (!GetParam()) return path;
+    pack({path}, folder_ / "store", {});
+    return folder_ / "store";
+  }
+};
+
+TEST_P(EvaluateLong, TheReadingIsReportedFromBeginningToEnd) {
+  std::vector<ReadProgress> seen;
+  ReadContext context;
+  context.observer = [&](const ReadProgress& progress) { seen.push_back(progress); };
+  evaluate(two_class_model({1}), {input()}, kMemory, context);
+  ASSERT_GT(seen.size(), 1U);
+  for (size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i].total_bytes, seen[0].total_bytes);
+    EXPECT_LE(seen[i].bytes_read, seen[i].total_bytes);
+    if (i == 0) continue;
+    EXPECT_GT(seen[i].rows, seen[i - 1].rows);
+    EXPECT_GT(seen[i].bytes_read, seen[i - 1].bytes_read);
+  }
+  EXPECT_GT(seen.back().bytes_read, seen.back().total_bytes / 2);
+  EXPECT_LE(seen.back().rows, 20000U);
+}
+
+TEST_P(EvaluateLong, ItStopsSoonAfterItIsToldTo) {
+  std::atomic<bool> stop = false;
+  ReadContext context;
+  context.stop = &stop;
+  uint64_t rows = 0;
+  const auto visit = [&](const Decision&) {
+    if (++rows == 10) stop = true;
+  };
+  EXPECT_THAT([&] { apply_model(two_class_model({1}), {input()}, kMemory, visit, context); },
+              fails_with(ErrorKind::interrupted, "interrupted"));
+  EXPECT_LT(rows, 20000U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, EvaluateLong, testing::Bool(),
+                         [](const auto& packed) { return packed.param ? "AStore" : "Text"; });
+
+TEST_F(Evaluate, WhatTakesTooMuchMemoryToDecompressIsRefused) {
+  const std::string path = text(many_rows());
+  const std::string packed = folder_ / "data.xz";
+  if (std::system(("xz -T1 --lzma2=preset=0,dict=64MiB -c " + path + " > " + packed).c_str()) != 0) GTEST_SKIP();
+  write_file(packed, read_file(packed) + std::string(size_t{1} << 20, '\0'));  // long enough to be refused at once
+  EXPECT_THAT([&] { evaluate(two_class_model({1}), {packed}, uint64_t{32} << 20); },
+              fails_with(ErrorKind::memory, "to decompress"));
+  EXPECT_EQ(evaluate(two_class_model({1}), {packed}, uint64_t{1} << 30).rows, 20000U);
 }
 
 TEST_F(Evaluate, SeveralInputsAreOne) {

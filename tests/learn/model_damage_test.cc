@@ -144,6 +144,18 @@ TEST_F(ModelDamage, AnIndexBaseOtherThanZeroAndOneIsRefused) {
   }
 }
 
+TEST_F(ModelDamage, ACalibrationThatDoesNotFitIsRefused) {
+  for (const char* calibration :
+       {"[[1, 2], [3, 4]]", "[[1]]", "[[1, 2, 3]]", "[[]]", "[1, 2]", "[[1, null]]", R"([["1", 2]])", "[[1e999, 2]]",
+        "[[1, -1e999]]", "[[NaN, 1]]", "{}", "3", "null", "\"none\""}) {
+    SCOPED_TRACE(calibration);
+    write_file(path_ + ".json",
+               std::string(R"({"normalized": false, "against_rest": false, "index_base": 1, "calibration": )") +
+                   calibration + "}");
+    EXPECT_THAT([&] { loaded(kWhole); }, fails_with(ErrorKind::damaged, "model.json"));
+  }
+}
+
 TEST_F(ModelDamage, AFolderOrNothingAtAllIsNotCalledDamage) {
   EXPECT_THAT([&] { load_model(folder_.path()); }, fails_with(ErrorKind::input, "is a folder, not a model"));
   EXPECT_THAT([&] { load_model(folder_ / "absent"); }, fails_with(ErrorKind::input, "absent"));

@@ -114,6 +114,20 @@ TEST_F(ModelFile, TakesItsIndexBaseAndNormalizationFromTheJsonBeside) {
   EXPECT_TRUE(model.against_rest);
 }
 
+TEST_F(ModelFile, TakesItsCalibrationFromTheJsonBeside) {
+  const std::string plain = R"({"index_base": 1, "normalized": false, "against_rest": false)";
+  saved(two_class_model({1}), plain + R"(, "calibration": [[-1.5, 0.25]]})");
+  const Model model = load_model(path_);
+  ASSERT_EQ(model.calibration.size(), 1U);
+  EXPECT_EQ(model.calibration[0].slope, -1.5);
+  EXPECT_EQ(model.calibration[0].offset, 0.25);
+  EXPECT_TRUE(model.has_probability());
+  for (const char* none : {"}", R"(, "calibration": []})"}) {
+    saved(two_class_model({1}), plain + none);
+    EXPECT_FALSE(load_model(path_).has_probability()) << none;
+  }
+}
+
 TEST_F(ModelFile, MadeFromAStoreHasTheOriginalIndices) {
   write_file(folder_ / "data.svm", "1 2:1 3:1 3000:1\n-1 2:1 3000:1\n1 3000:1\n");
   pack({folder_ / "data.svm"}, folder_ / "store", {});
@@ -168,6 +182,35 @@ TEST(Model, GivesProbabilitiesThatAddUpToOne) {
   model.probabilities(std::vector<double>{0, 0, std::log(3.0)}, shares);
   EXPECT_NEAR(shares[0], 0.5 / 1.75, 1e-15);
   EXPECT_NEAR(shares[2], 0.75 / 1.75, 1e-15);
+}
+
+TEST(Model, GivesTheProbabilitiesOfItsCalibration) {
+  Model model = two_class_model({1});
+  model.calibration = {{.slope = -2, .offset = std::log(3.0)}};
+  std::vector<double> shares(2);
+  model.probabilities(std::vector<double>{0}, shares);
+  EXPECT_NEAR(shares[0], 0.25, 1e-15);
+  EXPECT_NEAR(shares[1], 0.75, 1e-15);
+  model.labels = {1, 2, 3};
+  model.calibration = {{.slope = -1, .offset = 0}, {.slope = -1, .offset = std::log(3.0)}, {.slope = 0, .offset = 0}};
+  shares.resize(3);
+  model.probabilities(std::vector<double>{std::log(3.0), 0, 55}, shares);  // 0.75, 0.25 and 0.5
+  EXPECT_NEAR(shares[0], 0.5, 1e-15);
+  EXPECT_NEAR(shares[1], 0.25 / 1.5, 1e-15);
+  EXPECT_NEAR(shares[2], 0.5 / 1.5, 1e-15);
+}
+
+TEST(Model, KeepsTheProportionsOfCalibratedProbabilitiesThatAreAllTiny) {
+  Model model = two_class_model({1});
+  model.labels = {1, 2, 3};
+  model.calibration.assign(3, {.slope = -1, .offset = 1000});
+  std::vector<double> shares(3);
+  model.probabilities(std::vector<double>{-4000, -4000 + std::log(2.0), -4000}, shares);
+  EXPECT_NEAR(shares[0], 0.25, 1e-9);
+  EXPECT_NEAR(shares[1], 0.5, 1e-9);
+  model.calibration.assign(3, {.slope = -1e300, .offset = 0});
+  model.probabilities(std::vector<double>{-1e300, -1e300, -1e300}, shares);
+  EXPECT_NEAR(shares[2], 1.0 / 3, 1e-12);
 }
 
 // However sure, never 0 / 0.

@@ -1,4 +1,5 @@
 // From text to a model: when text is packed again, which labels count, what a weight means.
+#include "learn/evaluate.h"
 #include "learn/train.h"
 
 #include <gtest/gtest.h>
@@ -196,6 +197,20 @@ TEST_F(Train, ACostThatIsNotAPositiveNumberIsRefused) {
   for (const double cost : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     options.cost = cost;
     EXPECT_THAT([&] { trained(options); }, fails_with(ErrorKind::usage, "cost")) << cost;
+  }
+}
+
+TEST_F(Train, TestDataThatCannotBeReadIsRefusedBeforeTheTextIsPacked) {
+  TrainOptions options = options_for(some_text());
+  std::filesystem::create_directory(folder_ / "empty");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {folder_ / "absent", "there is no"}, {folder_ / "empty", "not a store"}, {"-", "read again after each pass"}};
+  for (const auto& [test, words] : cases) {
+    options.test = {test};
+    const std::optional<Error> error = error_of([&] { trained(options); });
+    ASSERT_TRUE(error.has_value()) << test;
+    EXPECT_TRUE(contains(error->what(), words)) << error->what();
+    EXPECT_FALSE(std::filesystem::exists(input_ + ".linblock")) << test;
   }
 }
 

@@ -1,0 +1,50 @@
+#include "cli/train_request.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "learn/examples.h"
+
+namespace linblock::cli {
+
+namespace {
+
+// An option that would be ignored is refused: whoever gave it expects something of it.
+void check_options(const TrainRequest& request, const CLI::App& command) {
+  for (const char* option : {"--schedule", "--blocks", "--block-order", "--inner", "--cache-fraction"})
+    if (request.solver != "dual" && command.count(option) > 0)
+      fail(ErrorKind::usage, "{} is for --solver dual, and {} has no such choice: leave it out", option,
+           request.solver);
+  if (request.solver != "pegasos" && command.count("--step") > 0)
+    fail(ErrorKind::usage, "--step is for --solver pegasos, and {} has no such choice: leave it out", request.solver);
+  for (const char* option : {"--blocks", "--block-order"})
+    if (request.dual.schedule != Schedule::fixed && command.count(option) > 0)
+      fail(ErrorKind::usage, "{} needs --schedule fixed: other blocks are drawn anew for each pass", option);
+  if (request.solver == "pegasos" && std::holds_alternative<Logistic>(request.options.loss))
+    fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
+}
+
+void check_output(const std::string& path, const char* option) {
+  if (path_kind(path) == PathKind::directory) fail(ErrorKind::usage, "{}: '{}' is a folder: name a file", option, path);
+  if (path_kind(parent_directory(path)) != PathKind::directory)
+    fail(ErrorKind::io, "{}: cannot create '{}': the folder '{}' does not exist", option, path, parent_directory(path));
+}
+
+}  // namespace
+
+Method method_of(const TrainRequest& request) {
+  if (request.solver == "dual") return request.dual;
+  if (request.solver == "pegasos") return request.pegasos;
+  if (request.solver == "average") return Average{};
+  if (request.solver == "subsample") return Subsample{};
+  fail(ErrorKind::usage, "--solver '{}' is not dual, pegasos, average or subsample", request.solver);
+}
+
+void check_request(const TrainRequest& request, const CLI::App& command) {
+  method_of(request);
+  check_options(request, command);
+  check_output(request.model, "--output");
+  if (!request.trace.empty()) check_output(request.trace, "--trace");
+  check_inputs(request.options.test, "--test");
+}
+
+}  // namespace linblock::cli

@@ -1,0 +1,32 @@
+// What the command line asks of train, and the checks that need nothing but the command line.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+
+#include "learn/train.h"
+
+namespace linblock::cli {
+
+struct TrainRequest {
+  TrainOptions options;
+  std::string solver = "dual";
+  DualBlock dual;
+  Pegasos pegasos;
+  std::string model;
+  std::string trace;
+  std::string checkpoint;  // a folder; empty: MODEL.checkpoint
+  double checkpoint_seconds = 10;
+  uint64_t memory_bytes = 0;
+  size_t threads = 1;
+  bool dry_run = false;
+
+  std::string checkpoint_folder() const { return checkpoint.empty() ? model + ".checkpoint" : checkpoint; }
+};
+
+Method method_of(const TrainRequest& request);
+
+// Before hours of packing and training: throws for options that do not go together and for paths that cannot work.
+void check_request(const TrainRequest& request, const CLI::App& command);
+
+}  // namespace linblock::cli

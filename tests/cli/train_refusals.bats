@@ -1,0 +1,92 @@
+# What train refuses: before any packing, with a sentence, and leaving nothing behind.
+load helpers
+
+# refused CODE OPTIONS... -- WORDS...: nothing was packed, and nothing is left.
+refused() {
+  local code=$1 options=() entries
+  shift
+  while [ "$1" != -- ]; do
+    options+=("$1")
+    shift
+  done
+  shift
+  [[ " ${options[*]} " == *" -o "* ]] || options+=(-o m)
+  run linblock train good.svm "${options[@]}" </dev/null
+  expect "$code" "$@" || return 1
+  entries=$(ls)
+  if [ "$entries" != "$before" ]; then
+    echo "there was: $before; now there is: $entries"
+    return 1
+  fi
+}
+
+@test "paths that cannot work are refused before packing" {
+  mkdir folder
+  before=$(ls)
+  refused 3 --test absent.svm -- "--test: there is no 'absent.svm'"
+  refused 3 --test folder -- "'folder' is a folder and not a store"
+  refused 2 --test - -- "--test is read again after each pass" "standard input"
+  refused 5 --trace absent/trace.jsonl -- "--trace" "the folder 'absent' does not exist"
+  refused 2 --trace folder -- "--trace: 'folder' is a folder"
+  refused 2 -o folder -- "--output: 'folder' is a folder"
+  refused 5 -o absent/m -- "--output" "the folder 'absent' does not exist"
+}
+
+@test "solvers that cannot work are refused before packing" {
+  before=$(ls)
+  refused 2 --solver newton -- "--solver 'newton' is not dual, pegasos"
+  refused 2 --solver pegasos --loss logistic -- "pegasos is for hinge and squared-hinge"
+}
+
+@test "options that would be ignored are refused" {
+  before=$(ls)
+  refused 2 --blocks 3 -- "--blocks needs --schedule fixed"
+  refused 2 --blocks 3 --schedule recomposed -- "--blocks needs --schedule fixed"
+  refused 2 --block-order sequential -- "--block-order needs --schedule fixed"
+  refused 2 --step 5 -- "--step is for --solver pegasos"
+  for option in "--cache-fraction 0.5" "--inner 2" "--schedule fixed" "--blocks 2" "--block-order permuted"; do
+    for solver in pegasos average subsample; do
+      refused 2 --solver $solver $option -- "${option% *} is for --solver dual, and $solver"
+    done
+  done
+  run linblock train good.svm -o m --schedule fixed --blocks 1 --block-order sequential --inner 2 --cache-fraction 0
+  expect 0 "certified"
+  run linblock train good.svm -o m --solver pegasos --step 2 --max-passes 2
+  expect 0 "not certified"
+}
+
+@test "a number of passes that is none is refused" {
+  before=$(ls)
+  for passes in 0 -3 many 1.5 99999999999; do
+    refused 2 --max-passes=$passes -- "--max-passes '$passes' is not a whole number from 1"
+  done
+}
+
+@test "training that fails leaves no empty checkpoint folder" {
+  linblock pack good.svm -o s -q
+  run linblock train s -o m --positive 9
+  expect 3 "no row has this label"
+  [ ! -e m.checkpoint ]
+  run linblock train s -o m --checkpoint c --class-weight 7=2
+  expect 3 "no row has this label"
+  [ ! -e c ]
+  run linblock train absent.svm -o m
+  expect 3 "'absent.svm' does not exist"
+  [ ! -e m.checkpoint ]
+}
+
+@test "a model that cannot be saved leaves no half of it, and the same command goes on" {
+  linblock generate documents -o train.svm --rows 5000 --features 500 --nonzeros 20 -q
+  linblock pack train.svm -o s -q --chunk-bytes 16K
+  options="--tolerance 1e-4 --inner 1 --checkpoint-seconds 0"
+  linblock train s -o whole $options -q
+  ln -s /dev/full m.new
+  run linblock train s -o m $options
+  expect 5 "disk is full" "The model could not be saved" "the same command goes on from its checkpoint"
+  [ ! -L m.new ]
+  [ ! -e m ]
+  run linblock train s -o m $options
+  expect 0 "going on from the checkpoint" "certified within"
+  cmp whole m
+  [ ! -e m.checkpoint ]
+}
