@@ -234,7 +234,8 @@ void remove_leftovers(const std::string& store, const StoreInfo& info) {
   for (const std::string& name : list_directory(store)) {
     const bool ours = is_numbered(name, "segment-", ".rows") || is_numbered(name, "segment-", ".directory") ||
                       is_numbered(name, "removed-", "");
-    if (ours && !named.contains(store + "/" + name)) leftovers.push_back(store + "/" + name);
+    const std::string path = fmt::format("{}/{}", store, name);
+    if (ours && !named.contains(path)) leftovers.push_back(path);
   }
   if (leftovers.empty()) return;
   sync_directory(store);  // the manifest that does without them must not be lost in a power cut and these not
