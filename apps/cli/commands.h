@@ -22,6 +22,8 @@ struct Session {
 
 void add_pack(CLI::App& app, Session& session);
 void add_append(CLI::App& app, Session& session);
+void add_remove(CLI::App& app, Session& session);
+void add_compact(CLI::App& app, Session& session);
 void add_info(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
 void add_unpack(CLI::App& app, Session& session);
@@ -33,6 +35,8 @@ void add_evaluate(CLI::App& app, Session& session);
 // Options that several commands share, under one name and one meaning.
 void add_memory_option(CLI::App& command, uint64_t& bytes);
 void add_threads_option(CLI::App& command, size_t& threads);
+// -q
+void add_quiet_option(CLI::App& command, Session& session);
 void add_json_option(CLI::App& command, Session& session);
 void add_examples(CLI::App& command, const std::string& examples);
 

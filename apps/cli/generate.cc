@@ -33,8 +33,7 @@ void add_generate(CLI::App& app, Session& session) {
       ->type_name("N");
   command->add_option("--seed", options.seed, "Another seed, other data (default: 1)")->type_name("N");
   add_threads_option(*command, options.threads);
-  command->add_flag_callback(
-      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+  add_quiet_option(*command, session);
   add_examples(*command,
                "  linblock generate documents -o docs.svm --rows 320000 --features 1000000\n"
                "  linblock generate documents -o test.svm --rows 20000 --skip 320000 --features 1000000\n"

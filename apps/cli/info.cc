@@ -32,6 +32,7 @@ void print_json(const Store& store) {
                                           {"rows", info.rows},
                                           {"features", info.features()},
                                           {"nonzeros", info.nonzeros},
+                                          {"removed_rows", info.removed.rows},
                                           {"labels", labels},
                                           {"bytes", store.bytes()},
                                           {"bytes_per_nonzero", bytes_per_nonzero(store)},
@@ -55,6 +56,9 @@ void print_text(const Store& store) {
   fmt::print("{}\n", store.path());
   fmt::print("  rows        {}{}{}\n", grouped(info.rows), info.normalized ? ", scaled to unit length" : "",
              info.weighted ? ", with weights" : "");
+  if (info.removed.rows > 0)
+    fmt::print("  removed     {} rows more, which 'linblock compact' takes out of the files\n",
+               grouped(info.removed.rows));
   fmt::print("  features    {}, numbered from {}{}; {} frequent ones first\n", grouped(info.features()),
              info.index_base, info.index_base_given ? " (as given)" : " (found from the data)",
              grouped(info.frequent_features));
@@ -75,8 +79,8 @@ void print_text(const Store& store) {
   fmt::print("  codec       {} ({})\n", codec_name(info.codec), info.codec_reason);
   fmt::print("  segments    {}\n", info.segments.size());
   for (const SegmentInfo& segment : info.segments)
-    fmt::print("    {:>9} rows {} to {}, {}\n", segment.number, grouped(segment.first_row),
-               grouped(segment.first_row + segment.rows - 1), human_bytes(segment.bytes));
+    fmt::print("    {:>9} {} rows from {} on, {}\n", segment.number, grouped(segment.rows), grouped(segment.first_row),
+               human_bytes(segment.bytes));
   fmt::print("  id          {:016x}, format version {}\n", info.id, format::kVersion);
 }
 

@@ -93,6 +93,8 @@ int run(int count, char** words) {
   add_verify(app, session);
   add_unpack(app, session);
   add_append(app, session);
+  add_remove(app, session);
+  add_compact(app, session);
   add_train(app, session);
   add_predict(app, session);
   add_evaluate(app, session);
@@ -153,6 +155,11 @@ void add_threads_option(CLI::App& command, size_t& threads) {
           },
           "Threads to use (default: all processors); the result is the same for any number")
       ->type_name("N");
+}
+
+void add_quiet_option(CLI::App& command, Session& session) {
+  command.add_flag_callback(
+      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
 }
 
 void add_json_option(CLI::App& command, Session& session) {

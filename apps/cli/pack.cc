@@ -50,8 +50,7 @@ void add_reading_options(CLI::App& command, PackRequest& request, Session& sessi
   add_threads_option(command, request.options.threads);
   add_text_options(command, request.options);
   add_json_option(command, session);
-  command.add_flag_callback(
-      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+  add_quiet_option(command, session);
 }
 
 void run_pack(PackRequest& request, Session& session, bool appending) {

@@ -18,8 +18,7 @@ void add_unpack(CLI::App& app, Session& session) {
   command->add_option("-o,--output", request->output, "The file to write (default: standard output)")
       ->type_name("FILE");
   command->add_option("--weights", request->weights, "Also write the row weights, one a line")->type_name("FILE");
-  command->add_flag_callback(
-      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+  add_quiet_option(*command, session);
   add_examples(*command,
                "  linblock unpack train.store -o train.svm\n"
                "  linblock unpack train.store | head\n\n"

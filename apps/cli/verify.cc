@@ -13,8 +13,7 @@ void add_verify(CLI::App& app, Session& session) {
   auto request = std::make_shared<Request>();
   command->add_option("STORE", request->store, "The store to check")->required()->type_name("");
   add_threads_option(*command, request->threads);
-  command->add_flag_callback(
-      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+  add_quiet_option(*command, session);
   add_examples(
       *command,
       "  linblock verify train.store\n\nThe exit code is 4 if anything is damaged, and the file and chunk are named.");

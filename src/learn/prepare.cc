@@ -35,6 +35,9 @@ std::string fingerprint(const TrainOptions& options) {
       .dump(1);
 }
 
+// Which contents the store had when it was made: rows that were appended since are not to be lost with it.
+std::string store_line(const std::string& store) { return fmt::format("\nstore {:016x}\n", read_manifest(store).id); }
+
 // The label that counts as +1, then the one that stands for the others.
 std::vector<int32_t> one_against_rest(const StoreInfo& info, int32_t positive) {
   if (!info.labels.contains(positive))
@@ -121,7 +124,15 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
   if (is_store(store)) {
     if (!piped && path_kind(source) == PathKind::file) {
       const std::vector<unsigned char> found = read_whole_file(source, uint64_t{1} << 24);
-      if (std::string(found.begin(), found.end()) == wanted) {
+      const std::string text(found.begin(), found.end());
+      const std::string id = store_line(store);
+      if (!text.ends_with(id))
+        fail(
+            ErrorKind::usage,
+            "rows were appended to '{0}' or removed from it since it was made from the text: train on '{0}' itself, or "
+            "remove it to begin with the text again",
+            store);
+      if (text == wanted + id) {
         observer.say("using the store '" + store + "', made from this text before");
         return store;
       }
@@ -132,7 +143,8 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
     remove_flat_directory(store);
   }
   pack(options.inputs, store, options.pack, observer.packing);
-  replace_file(source, {reinterpret_cast<const unsigned char*>(wanted.data()), wanted.size()});
+  const std::string text = wanted + store_line(store);
+  replace_file(source, {reinterpret_cast<const unsigned char*>(text.data()), text.size()});
   packed = true;
   return store;
 }

@@ -50,7 +50,7 @@ class Training {
                                count, groups_, (count + groups_ - 1) / groups_));
   }
 
-  void show_plan() const { observer_.plan(make_plan(group(0), options_.solve, context_)); }
+  Plan plan() const { return make_plan(group(0), options_.solve, context_); }
 
   void run(TrainReport& report) {
     Stages stages(context_.checkpoint, identity_of(options_, context_, store_.info()), options_.fresh);
@@ -160,10 +160,12 @@ TrainReport train(const TrainOptions& options, const Context& context, const Tra
   report.info = store.info();
   if (!options.test.empty()) store.features();  // while there is room for what reading it needs
   Training training(options, context, observer, store);
-  if (dry_run)
-    training.show_plan();
-  else
+  if (!dry_run) {
     training.run(report);
+    return report;
+  }
+  report.summary.plan = training.plan();
+  observer.plan(report.summary.plan);
   return report;
 }
 

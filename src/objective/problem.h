@@ -24,6 +24,8 @@ struct HeldOut {
     const uint32_t part = part_of(seed, row_id, parts);
     return part >= first && part < last;
   }
+  // Of all rows, about.
+  double learned_share() const { return parts == 0 ? 1 : 1 - static_cast<double>(last - first) / parts; }
   static uint32_t part_of(uint64_t seed, uint64_t row_id, uint32_t parts) {
     // Salted, so that folds have nothing to do with the buckets that rows were packed into.
     return static_cast<uint32_t>(scale_to(mix64(seed ^ 0x666f6c6473ULL, row_id), parts));

@@ -33,11 +33,12 @@ class PegasosSteps {
                std::vector<float>& weights)
       : problem_(problem),
         costs_(problem, task),
+        held_out_(task.held_out),
         cost_(task.cost),
         method_(method),
         seed_(seed),
         u_(weights),
-        size_(static_cast<double>(problem.store->info().rows) * task.cost) {
+        size_(static_cast<double>(problem.store->info().rows) * task.held_out.learned_share() * task.cost) {
     u_.assign(problem.weights(), 0);
   }
 
@@ -85,11 +86,16 @@ class PegasosSteps {
     Random random(seed_, mix64(static_cast<uint64_t>(pass_), number));
     order_.clear();
     for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk)
-      for (uint32_t row = 0; row < block.chunks[chunk]->rows(); ++row) order_.push_back(Block::place(chunk, row));
+      for (uint32_t row = 0; row < block.chunks[chunk]->rows(); ++row)
+        if (!is_absent(*block.chunks[chunk], row)) order_.push_back(Block::place(chunk, row));
     for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
     const size_t subset = method_.step == 0 ? order_.size() : method_.step;
     for (size_t begin = 0; begin < order_.size(); begin += subset)
       step(loss, block, begin, std::min(order_.size(), begin + subset));
+  }
+
+  bool is_absent(const Chunk& chunk, uint32_t row) const {
+    return chunk.removed(row) || held_out_.holds(chunk.id(row));
   }
 
   template <Loss L>
@@ -140,6 +146,7 @@ class PegasosSteps {
 
   const Problem& problem_;
   const RowCost costs_;
+  const HeldOut held_out_;
   const double cost_;
   const Pegasos& method_;
   const uint64_t seed_;

@@ -130,14 +130,14 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const Store& store = *wanted.problem.store;
   const Context& context = wanted.context;
   const uint64_t count = store.chunks().size();
-  uint64_t rows = 0;  // removed ones too: they have their places
-  for (const ChunkInfo& chunk : store.chunks()) rows += chunk.rows;
+  const uint64_t rows = store.info().physical_rows();  // removed ones have their places too
   const bool few_features = wanted.recomposed() && rows > kManyRows * wanted.problem.weights();
   const uint64_t vectors = std::holds_alternative<Average>(wanted.options.method) || few_features ? 2 : 1;
   plan.weights_bytes = wanted.problem.weights() * sizeof(float) * vectors * wanted.tasks();
   plan.duals_bytes =
       std::holds_alternative<Pegasos>(wanted.options.method) ? 0 : rows * Duals::kBytesPerRow * wanted.tasks();
-  const uint64_t directory = count * (sizeof(ChunkInfo) + 4 * sizeof(uint64_t));
+  const uint64_t directory =
+      count * (sizeof(ChunkInfo) + 4 * sizeof(uint64_t)) + (rows - store.info().rows) * sizeof(uint64_t);
   const uint64_t fixed = kProgramBytes + context.reserved_bytes + plan.weights_bytes + directory;
   const uint64_t least = wanted.chunks.least();
   const bool all_fit = fixed + plan.duals_bytes + wanted.chunks.encoded + kLeastCertifyBytes <= context.memory_bytes;

@@ -139,6 +139,23 @@ void Chunk::parse_weights(const SectionPlace& section) {
     refuse("its row weights have an unknown encoding or a wrong size");
   resize_exactly(weights_, rows_);
   if (rows_ > 0) std::memcpy(weights_.data(), section.bytes.data(), section.bytes.size());
+  for (float& weight : weights_)
+    if (weight == 0) weight = 0;  // never -0, which is a removed row's
+}
+
+bool Chunk::mark_removed(std::span<const uint64_t> ids) {
+  if (ids.empty()) return true;
+  if (weights_.empty()) {
+    resize_exactly(weights_, rows_);
+    std::fill(weights_.begin(), weights_.end(), 1.0F);
+  }
+  size_t row = 0;
+  for (const uint64_t id : ids) {
+    while (row < rows_ && ids_[row] < id) ++row;
+    if (row == rows_ || ids_[row] != id) return false;
+    weights_[row] = kRemovedWeight;
+  }
+  return true;
 }
 
 void Chunk::parse_numbers(const SectionPlace& section, std::vector<uint32_t>& out) const {

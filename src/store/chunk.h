@@ -1,6 +1,7 @@
 // A chunk: some rows as checked, self-contained bytes. ChunkBuilder writes one, Chunk reads one.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -72,6 +73,12 @@ class Chunk {
   Buffer& raw() { return raw_; }
   void parse(uint64_t features, const std::string& where);
   void decode();
+  // These rows, by increasing id, are no longer in the store: they stay in their places with a weight of zero. False
+  // where one of them is not in the chunk.
+  bool mark_removed(std::span<const uint64_t> ids);
+  bool removed(size_t row) const {
+    return !weights_.empty() && std::bit_cast<uint32_t>(weights_[row]) == std::bit_cast<uint32_t>(kRemovedWeight);
+  }
   bool decoded() const { return decoded_; }
   // Decoded only for a while, in memory that is lent and given back: every row will be looked at several times.
   struct Space {
@@ -83,6 +90,7 @@ class Chunk {
 
   size_t rows() const { return rows_; }
   uint64_t nonzeros() const { return nonzeros_; }
+  uint32_t nonzeros(size_t row) const { return value_begin_[row + 1] - value_begin_[row]; }
   uint64_t id(size_t row) const { return ids_[row]; }
   int32_t label(size_t row) const { return labels_[row]; }
   Row row(size_t row, RowBuffer& buffer) const;
@@ -100,6 +108,9 @@ class Chunk {
   static uint64_t memory_limit(uint64_t raw_bytes, uint64_t rows, uint64_t nonzeros, bool decoded);
 
  private:
+  // Counts for nothing in every sum; its sign tells it from a row that was given no weight.
+  static constexpr float kRemovedWeight = -0.0F;
+
   struct SectionPlace {
     bool present = false;
     uint16_t encoding = 0;

@@ -12,6 +12,7 @@ inline constexpr uint32_t kVersion = 1;
 inline constexpr std::string_view kManifestMagic = "linblock-store";
 inline constexpr std::string_view kSegmentMagic = "LBSEGMNT";
 inline constexpr std::string_view kFeatureMagic = "LBFEATUR";
+inline constexpr std::string_view kRemovedMagic = "LBREMOVE";
 
 inline constexpr const char* kManifestName = "MANIFEST";
 inline constexpr const char* kFeaturesName = "FEATURES";
@@ -20,6 +21,7 @@ inline constexpr const char* kLockName = "LOCK";
 // Segments begin with a header page; chunks begin at multiples of a page.
 inline constexpr uint64_t kPageBytes = 4096;
 inline constexpr size_t kDirectoryEntryBytes = 40;
+inline constexpr size_t kRemovedHeaderBytes = 32;
 
 inline constexpr uint32_t kLargestIndex = UINT32_MAX - 1;
 inline constexpr uint64_t kLargestChunkBytes = uint64_t{1} << 30;

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/checksum.h"
 #include "base/file.h"
@@ -41,27 +42,34 @@ Json to_json(const StoreInfo& info) {
                         {"nonzeros", segment.nonzeros},
                         {"first_row", segment.first_row},
                         {"directory_checksum", hex(segment.directory_checksum)}});
-  return {{"axis", "rows"},
-          {"seal", hex(info.seal)},
-          {"seed", info.seed},
-          {"buckets", info.buckets},
-          {"chunk_bytes", info.chunk_bytes},
-          {"width_set", info.width_set},
-          {"codec", codec_name(info.codec)},
-          {"codec_reason", info.codec_reason},
-          {"index_base", info.index_base},
-          {"index_base_given", info.index_base_given},
-          {"normalized", info.normalized},
-          {"weighted", info.weighted},
-          {"has_features", info.has_features},
-          {"largest_index", info.largest_index},
-          {"rows", info.rows},
-          {"nonzeros", info.nonzeros},
-          {"next_row_id", info.next_row_id},
-          {"frequent_features", info.frequent_features},
-          {"features_checksum", hex(info.features_checksum)},
-          {"labels", labels},
-          {"segments", segments}};
+  Json json = {{"axis", "rows"},
+               {"seal", hex(info.seal)},
+               {"seed", info.seed},
+               {"buckets", info.buckets},
+               {"chunk_bytes", info.chunk_bytes},
+               {"width_set", info.width_set},
+               {"codec", codec_name(info.codec)},
+               {"codec_reason", info.codec_reason},
+               {"index_base", info.index_base},
+               {"index_base_given", info.index_base_given},
+               {"normalized", info.normalized},
+               {"weighted", info.weighted},
+               {"has_features", info.has_features},
+               {"largest_index", info.largest_index},
+               {"rows", info.rows},
+               {"nonzeros", info.nonzeros},
+               {"next_row_id", info.next_row_id},
+               {"frequent_features", info.frequent_features},
+               {"features_checksum", hex(info.features_checksum)},
+               {"labels", labels},
+               {"segments", segments}};
+  if (info.next_segment > 0) json["next_segment"] = info.next_segment;
+  if (info.removed.number > 0)
+    json["removed"] = {{"number", info.removed.number},
+                       {"rows", info.removed.rows},
+                       {"nonzeros", info.removed.nonzeros},
+                       {"checksum", hex(info.removed.checksum)}};
+  return json;
 }
 
 // "-1:12500 1:12500"
@@ -113,6 +121,14 @@ StoreInfo from_json(const Json& json) {
                              .nonzeros = entry.at("nonzeros"),
                              .first_row = entry.at("first_row"),
                              .directory_checksum = from_hex(entry.at("directory_checksum"))});
+  if (json.contains("next_segment")) info.next_segment = json.at("next_segment");
+  if (json.contains("removed")) {
+    const Json& removed = json.at("removed");
+    info.removed = {.number = removed.at("number"),
+                    .rows = removed.at("rows"),
+                    .nonzeros = removed.at("nonzeros"),
+                    .checksum = from_hex(removed.at("checksum"))};
+  }
   checked_size(info.buckets, format::kMostBuckets, "the number of buckets");
   checked_size(info.width_set, format::kWidthSets.size() - 1, "the index code's width set");
   if (info.buckets == 0) fail(ErrorKind::damaged, "it has no buckets");
@@ -121,11 +137,21 @@ StoreInfo from_json(const Json& json) {
 
 }  // namespace
 
+uint64_t StoreInfo::bytes() const {
+  uint64_t sum = 16 + 4 * frequent_features;
+  if (removed.rows > 0) sum += format::kRemovedHeaderBytes + sizeof(uint64_t) * removed.rows;
+  for (const SegmentInfo& segment : segments) sum += segment.bytes + segment.chunks * format::kDirectoryEntryBytes;
+  return sum;
+}
+
 std::string segment_path(const std::string& store, uint64_t number) {
   return fmt::format("{}/segment-{:06}.rows", store, number);
 }
 std::string directory_path(const std::string& store, uint64_t number) {
   return fmt::format("{}/segment-{:06}.directory", store, number);
+}
+std::string removed_path(const std::string& store, uint64_t number) {
+  return fmt::format("{}/removed-{:06}", store, number);
 }
 std::string manifest_path(const std::string& store) { return store + "/" + format::kManifestName; }
 std::string features_path(const std::string& store) { return store + "/" + format::kFeaturesName; }
@@ -169,6 +195,51 @@ StoreInfo read_manifest(const std::string& store) {
   } catch (const Error& error) {
     fail(ErrorKind::damaged, "'{}' cannot be understood: {}", path, error.what());
   }
+}
+
+void expect_present(const std::string& path) {
+  if (path_kind(path) != PathKind::file)
+    fail(ErrorKind::damaged, "'{}' is missing from the store: restore it from a copy or pack the data again", path);
+}
+
+bool may_be_committed(const std::string& store, const StoreInfo& info) {
+  try {
+    return read_manifest(store).id == info.id;
+  } catch (const Error&) {
+    return true;  // it cannot be read just now: better a leftover than a loss
+  }
+}
+
+namespace {
+
+// PREFIX, digits, SUFFIX: a name that linblock gives. Other people's files are left alone.
+bool is_numbered(std::string_view name, std::string_view prefix, std::string_view suffix) {
+  if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size())
+    return false;
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(suffix.size());
+  return name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+}  // namespace
+
+void remove_leftovers(const std::string& store, const StoreInfo& info) {
+  std::set<std::string> named;
+  for (const SegmentInfo& segment : info.segments) {
+    named.insert(segment_path(store, segment.number));
+    named.insert(directory_path(store, segment.number));
+  }
+  if (info.removed.rows > 0) named.insert(removed_path(store, info.removed.number));
+  std::vector<std::string> leftovers;
+  for (const std::string& name : list_directory(store)) {
+    const bool ours = is_numbered(name, "segment-", ".rows") || is_numbered(name, "segment-", ".directory") ||
+                      is_numbered(name, "removed-", "");
+    const std::string path = fmt::format("{}/{}", store, name);
+    if (ours && !named.contains(path)) leftovers.push_back(path);
+  }
+  if (leftovers.empty()) return;
+  sync_directory(store);  // the manifest that does without them must not be lost in a power cut and these not
+  for (const std::string& path : leftovers) remove_file(path);
 }
 
 std::vector<unsigned char> encode_frequent(const std::vector<uint32_t>& frequent) {

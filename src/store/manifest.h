@@ -1,6 +1,7 @@
 // MANIFEST: what a store is and which files belong to it. Replacing it is what commits a change.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,6 +21,14 @@ struct SegmentInfo {
   uint64_t directory_checksum = 0;
 };
 
+// Rows that lie in a segment and are no longer in the store.
+struct RemovedInfo {
+  uint64_t number = 0;  // of the newest file of them, never used twice; 0: there has been none
+  uint64_t rows = 0;    // 0: there is no file
+  uint64_t nonzeros = 0;
+  uint64_t checksum = 0;
+};
+
 struct StoreInfo {
   uint64_t id = 0;    // a hash of all the rest: equal ids, equal contents
   uint64_t seal = 0;  // fixed when the store is first packed; seeds the checksums of its chunks
@@ -35,14 +44,24 @@ struct StoreInfo {
   bool weighted = false;
   bool has_features = false;   // there is at least one nonzero
   uint32_t largest_index = 0;  // as written in the text
-  uint64_t rows = 0;
+  uint64_t rows = 0;           // without the removed ones, as nonzeros and labels
   uint64_t nonzeros = 0;
   uint64_t next_row_id = 0;
   uint64_t frequent_features = 0;
   uint64_t features_checksum = 0;
   std::map<int32_t, uint64_t> labels;
   std::vector<SegmentInfo> segments;
+  uint64_t next_segment = 0;  // where newer segments than the last one have been; else 0
+  RemovedInfo removed;
 
+  // Of all files but MANIFEST.
+  uint64_t bytes() const;
+  // Rows on disk: what whoever has something beside each row of each chunk must count.
+  uint64_t physical_rows() const { return rows + removed.rows; }
+  // Never used twice: a reader of an older state may have that file open.
+  uint64_t new_segment_number() const {
+    return std::max(next_segment, segments.empty() ? uint64_t{1} : segments.back().number + 1);
+  }
   // Feature numbers are below this; so many weights a model needs.
   uint64_t feature_numbers() const { return has_features ? uint64_t{largest_index} + 1 : 0; }
   // Features as a user counts them.
@@ -51,12 +70,21 @@ struct StoreInfo {
 
 std::string segment_path(const std::string& store, uint64_t number);
 std::string directory_path(const std::string& store, uint64_t number);
+std::string removed_path(const std::string& store, uint64_t number);
 std::string manifest_path(const std::string& store);
 std::string features_path(const std::string& store);
 
 // Fills in `id` and replaces STORE/MANIFEST.
 void write_manifest(const std::string& store, StoreInfo& info);
 StoreInfo read_manifest(const std::string& store);
+// After write_manifest has failed: the new manifest may be in place already, and then its files must stay.
+bool may_be_committed(const std::string& store, const StoreInfo& info);
+// Deletes the segments and lists of removed rows that `info`, the store's manifest, does not name. For a writer that
+// holds the lock.
+void remove_leftovers(const std::string& store, const StoreInfo& info);
+
+// Throws ErrorKind::damaged where a file that the manifest names is not there.
+void expect_present(const std::string& path);
 
 // Bytes of FEATURES, and back; throws ErrorKind::damaged.
 std::vector<unsigned char> encode_frequent(const std::vector<uint32_t>& frequent);

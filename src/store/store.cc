@@ -9,21 +9,13 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "store/removed_rows.h"
 
 namespace linblock {
 
 namespace {
 // An index that reaches far takes a bit and a half a feature; 1 GiB covers every 32-bit index.
 constexpr uint64_t kMostMapBytes = uint64_t{1} << 30;
-}  // namespace
-
-namespace {
-
-// A file that the manifest names.
-void expect_present(const std::string& path) {
-  if (path_kind(path) != PathKind::file)
-    fail(ErrorKind::damaged, "'{}' is missing from the store: restore it from a copy or pack the data again", path);
-}
 
 // What the manifest says must not contradict itself.
 void check_sums(const StoreInfo& info, const std::string& path) {
@@ -34,6 +26,7 @@ void check_sums(const StoreInfo& info, const std::string& path) {
   uint64_t nonzeros = 0;
   uint64_t next_row = 0;
   uint64_t last_number = 0;
+  const RemovedInfo& removed = info.removed;
   for (const SegmentInfo& segment : info.segments) {
     if (segment.number <= last_number || segment.first_row < next_row) refuse("its segments are out of order");
     last_number = segment.number;
@@ -41,7 +34,10 @@ void check_sums(const StoreInfo& info, const std::string& path) {
     rows += segment.rows;
     nonzeros += segment.nonzeros;
   }
-  if (rows != info.rows || nonzeros != info.nonzeros || next_row > info.next_row_id)
+  if (removed.rows > 0 ? removed.number == 0 : removed.nonzeros > 0 || removed.checksum > 0)
+    refuse("its removed rows contradict themselves");
+  if (removed.rows > rows || rows - removed.rows != info.rows || removed.nonzeros > nonzeros ||
+      nonzeros - removed.nonzeros != info.nonzeros || next_row > info.next_row_id)
     refuse("its segments do not add up");
   uint64_t labelled = 0;
   for (const auto& [label, count] : info.labels) {
@@ -54,16 +50,59 @@ void check_sums(const StoreInfo& info, const std::string& path) {
 }  // namespace
 
 Store Store::open(const std::string& path) {
-  Store store;
-  store.path_ = path;
-  store.info_ = read_manifest(path);
-  store.read_features();  // only to see that it is whole
-  check_sums(store.info_, path);
-  for (uint32_t segment = 0; segment < store.info_.segments.size(); ++segment) store.read_directory(segment);
-  std::sort(store.chunks_.begin(), store.chunks_.end(), [](const ChunkInfo& a, const ChunkInfo& b) {
+  constexpr int kMostAttempts = 100;
+  for (int attempt = 1;; ++attempt) {
+    Store store;
+    store.path_ = path;
+    store.info_ = read_manifest(path);
+    try {
+      store.read_files();
+      return store;
+    } catch (const Error&) {
+      // A writer may have committed since, and deleted what this manifest names: then there is a newer one to try.
+      if (attempt == kMostAttempts || read_manifest(path).id == store.info_.id) throw;
+    }
+  }
+}
+
+void Store::read_files() {
+  read_features();  // only to see that it is whole
+  check_sums(info_, path_);
+  for (uint32_t segment = 0; segment < info_.segments.size(); ++segment) read_directory(segment);
+  std::sort(chunks_.begin(), chunks_.end(), [](const ChunkInfo& a, const ChunkInfo& b) {
     return std::tie(a.bucket, a.segment, a.number) < std::tie(b.bucket, b.segment, b.number);
   });
-  return store;
+  if (info_.removed.rows > 0) read_removed();
+}
+
+// Puts the removed ids in the order of the chunks. Whether a chunk has them is found out when it is read.
+void Store::read_removed() {
+  const std::vector<uint64_t> ids = linblock::read_removed(path_, info_);
+  std::vector<uint32_t> chunk_of(ids.size());
+  removed_begin_.assign(chunks_.size() + 1, 0);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const std::optional<size_t> chunk = chunk_with(ids[i]);
+    if (!chunk)
+      fail(ErrorKind::damaged, "'{}' is damaged: it lists row {}, which no chunk can hold",
+           removed_path(path_, info_.removed.number), ids[i]);
+    chunk_of[i] = static_cast<uint32_t>(*chunk);
+    ++removed_begin_[*chunk + 1];
+  }
+  for (size_t chunk = 0; chunk < chunks_.size(); ++chunk) removed_begin_[chunk + 1] += removed_begin_[chunk];
+  std::vector<uint64_t> next(removed_begin_.begin(), removed_begin_.end() - 1);
+  removed_.resize(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) removed_[next[chunk_of[i]]++] = ids[i];
+}
+
+std::span<const uint64_t> Store::removed_from(size_t chunk) const {
+  if (removed_begin_.empty()) return {};
+  return std::span(removed_).subspan(removed_begin_[chunk], removed_begin_[chunk + 1] - removed_begin_[chunk]);
+}
+
+std::vector<uint64_t> Store::removed_ids() const {
+  std::vector<uint64_t> ids = removed_;
+  std::sort(ids.begin(), ids.end());
+  return ids;
 }
 
 const FeatureMap& Store::features() const {
@@ -128,13 +167,6 @@ void Store::read_directory(uint32_t segment) {
   segments_.push_back(std::move(file));
 }
 
-uint64_t Store::bytes() const {
-  uint64_t sum = 16 + 4 * info_.frequent_features;
-  for (const SegmentInfo& segment : info_.segments)
-    sum += segment.bytes + segment.chunks * format::kDirectoryEntryBytes;
-  return sum;
-}
-
 std::string Store::name_of(const ChunkInfo& chunk) const {
   return fmt::format("'{}', chunk {} at offset {}", segments_[chunk.segment].path(), chunk.number, chunk.offset);
 }
@@ -158,23 +190,29 @@ void Store::read(size_t number, Chunk& into) const {
   if (into.rows() != chunk.rows || into.nonzeros() != chunk.nonzeros || into.width_set() != info_.width_set ||
       (into.rows() > 0 && into.id(0) != chunk.first_row))
     fail(ErrorKind::damaged, "{}: it does not hold what its directory says", name_of(chunk));
+  if (!into.mark_removed(removed_from(number)))
+    fail(ErrorKind::damaged, "'{}' is damaged: it lists a row that is not in {}",
+         removed_path(path_, info_.removed.number), name_of(chunk));
 }
 
-size_t Store::chunk_with(uint64_t row_id) const {
+std::optional<size_t> Store::chunk_with(uint64_t row_id) const {
   const uint32_t bucket = bucket_of(info_.seed, row_id, info_.buckets);
   const auto after =
       std::upper_bound(chunks_.begin(), chunks_.end(), std::tie(bucket, row_id),
                        [](const std::tuple<const uint32_t&, const uint64_t&>& wanted, const ChunkInfo& chunk) {
                          return wanted < std::tie(chunk.bucket, chunk.first_row);
                        });
-  if (after == chunks_.begin() || (after - 1)->bucket != bucket)
-    fail(ErrorKind::input, "row {} is not in '{}'", row_id, path_);
+  if (after == chunks_.begin() || (after - 1)->bucket != bucket) return {};
   return static_cast<size_t>(after - chunks_.begin()) - 1;
 }
 
 void Store::gather(std::span<const uint64_t> row_ids, RowBlock& into) const {
   std::map<size_t, std::vector<uint64_t>> wanted;
-  for (const uint64_t id : row_ids) wanted[chunk_with(id)].push_back(id);
+  for (const uint64_t id : row_ids) {
+    const std::optional<size_t> chunk = chunk_with(id);
+    if (!chunk) fail(ErrorKind::input, "row {} is not in '{}'", id, path_);
+    wanted[*chunk].push_back(id);
+  }
   into.release();
   // Rows of one chunk at a time, as they stand; then one chunk in the order of the ids holds them all.
   std::vector<Chunk> sources(wanted.size());
@@ -197,6 +235,7 @@ void Store::gather(std::span<const uint64_t> row_ids, RowBlock& into) const {
     for (const uint64_t id : sorted) {
       while (row < whole.rows() && whole.id(row) < id) ++row;
       if (row == whole.rows() || whole.id(row) != id) fail(ErrorKind::input, "row {} is not in '{}'", id, path_);
+      if (whole.removed(row)) fail(ErrorKind::input, "row {} was removed from '{}'", id, path_);
       found.push_back({id, source, kept.rows()});
       kept.add(id, whole.encoded(row, buffer));
     }
@@ -224,6 +263,7 @@ VerifyReport verify(const Store& store, size_t threads, const std::function<void
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   uint64_t rows = 0;
+  uint64_t nonzeros = 0;
   uint64_t bytes = 0;
   std::map<int32_t, uint64_t> labels;
   const StoreInfo& info = store.info();
@@ -240,8 +280,12 @@ VerifyReport verify(const Store& store, size_t threads, const std::function<void
               fail(ErrorKind::damaged, "{}: row {} does not belong there", store.name_of(store.chunks()[number]),
                    chunk.id(row));
           const std::lock_guard lock(mutex);
-          for (size_t row = 0; row < chunk.rows(); ++row) ++labels[chunk.label(row)];
-          rows += chunk.rows();
+          for (size_t row = 0; row < chunk.rows(); ++row) {
+            if (chunk.removed(row)) continue;
+            ++labels[chunk.label(row)];
+            ++rows;
+            nonzeros += chunk.nonzeros(row);
+          }
           bytes += store.chunks()[number].extent();
           observer(bytes);
         }
@@ -249,6 +293,9 @@ VerifyReport verify(const Store& store, size_t threads, const std::function<void
       [&] { next = store.chunks().size(); });
   if (rows != info.rows)
     fail(ErrorKind::damaged, "'{}' is damaged: {} rows are there instead of {}", store.path(), rows, info.rows);
+  if (nonzeros != info.nonzeros)
+    fail(ErrorKind::damaged, "'{}' is damaged: the rows have {} nonzeros instead of {}", manifest_path(store.path()),
+         nonzeros, info.nonzeros);
   if (labels != info.labels)
     fail(ErrorKind::damaged, "'{}' is damaged: the rows have other labels than it says", manifest_path(store.path()));
   return {.chunks = store.chunks().size(), .rows = rows, .bytes = store.bytes()};

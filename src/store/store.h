@@ -1,4 +1,5 @@
-// A packed store, open for reading. Any number of processes may read while one appends: what is open stays as it was.
+// A packed store, open for reading. Any number of processes may read while one appends, removes rows or compacts:
+// what is open stays as it was.
 #pragma once
 
 #include <cstdint>
@@ -49,25 +50,34 @@ class Store {
   const FeatureMap& features() const;
   // By bucket, and in the order of the input within one.
   std::span<const ChunkInfo> chunks() const { return chunks_; }
-  uint64_t bytes() const;
+  uint64_t bytes() const { return info_.bytes(); }
+  // The ids of the chunk's rows that were removed, increasing.
+  std::span<const uint64_t> removed_from(size_t chunk) const;
+  // All of them, increasing.
+  std::vector<uint64_t> removed_ids() const;
+  // The chunk that holds this row if any does, removed or not.
+  std::optional<size_t> chunk_with(uint64_t row_id) const;
 
-  // One verified chunk, its rows still encoded. Safe from several threads.
+  // One verified chunk, its rows still encoded; removed ones have no weight. Safe from several threads.
   void read(size_t chunk, Chunk& into) const;
-  // These rows, in the order of their ids; a row that is not in the store is ErrorKind::input.
+  // These rows, in the order of their ids; a row that is not in the store, or no longer, is ErrorKind::input.
   void gather(std::span<const uint64_t> row_ids, RowBlock& into) const;
   // "'store/segment-000001.rows', chunk 17 at offset 4096": for messages.
   std::string name_of(const ChunkInfo& chunk) const;
 
  private:
+  void read_files();
   void read_directory(uint32_t segment);
+  void read_removed();
   FeatureMap read_features() const;
-  size_t chunk_with(uint64_t row_id) const;
 
   std::string path_;
   StoreInfo info_;
   mutable std::optional<FeatureMap> features_;
   std::vector<File> segments_;
   std::vector<ChunkInfo> chunks_;
+  std::vector<uint64_t> removed_;        // chunk by chunk
+  std::vector<uint64_t> removed_begin_;  // chunks + 1; empty where nothing is removed
 };
 
 // Reads everything, on all threads: every checksum, every row, and the sums in the manifest.

@@ -45,17 +45,35 @@ StoreWriter::StoreWriter(const std::string& path) : path_(path), folder_(path + 
   }
 }
 
-std::unique_ptr<StoreWriter> StoreWriter::append_to(const std::string& path) {
+std::unique_ptr<StoreWriter> StoreWriter::open_existing(const std::string& path, std::string_view purpose) {
   read_manifest(path);  // a path that is no store is refused before a lock is put there
   auto writer = std::unique_ptr<StoreWriter>(new StoreWriter());
   writer->path_ = path;
   writer->folder_ = path;
   writer->appending_ = true;
-  writer->lock_.emplace(FileLock::acquire(path + "/" + format::kLockName, "appending"));
+  writer->lock_.emplace(FileLock::acquire(path + "/" + format::kLockName, purpose));
   const Store store = Store::open(path);  // under the lock: another writer may have been at work until now
   writer->info_ = store.info();
   writer->features_ = store.features();
+  remove_leftovers(path, writer->info_);
+  return writer;
+}
+
+std::unique_ptr<StoreWriter> StoreWriter::append_to(const std::string& path) {
+  std::unique_ptr<StoreWriter> writer = open_existing(path, "appending");
   writer->start_segment();
+  return writer;
+}
+
+std::unique_ptr<StoreWriter> StoreWriter::rewrite(const std::string& path) {
+  std::unique_ptr<StoreWriter> writer = open_existing(path, "compacting");
+  writer->start_segment();
+  StoreInfo& info = writer->info_;
+  info.segments.clear();
+  info.rows = 0;
+  info.nonzeros = 0;
+  info.labels.clear();
+  info.removed = {.number = info.removed.number};
   return writer;
 }
 
@@ -100,14 +118,13 @@ void StoreWriter::begin(const StoreOptions& options, FeatureMap features, unsign
 
 void StoreWriter::start_segment() {
   encoder_ = std::make_unique<RowEncoder>(features_, info_.width_set);
-  segment_.number = info_.segments.empty() ? 1 : info_.segments.back().number + 1;
+  segment_.number = info_.new_segment_number();
   segment_.first_row = info_.next_row_id;
   segment_.bytes = format::kPageBytes;
   segment_file_ = File::create(segment_path(folder_, segment_.number));
   directory_file_ = File::create(directory_path(folder_, segment_.number));
   segment_file_.write_at(segment_header(info_.seal, segment_.number), 0);
   buckets_.resize(info_.buckets);
-  for (auto& bucket : buckets_) bucket = std::make_unique<ChunkBuilder>(info_.chunk_bytes);
 }
 
 void StoreWriter::add(const Row& row) {
@@ -132,17 +149,20 @@ void StoreWriter::saw_indices(uint32_t smallest, uint32_t largest) {
   info_.has_features = true;
 }
 
-void StoreWriter::route(const EncodedRow& row) {
-  const uint64_t id = info_.next_row_id++;
+void StoreWriter::route(const EncodedRow& row) { route(info_.next_row_id++, row); }
+
+void StoreWriter::route(uint64_t id, const EncodedRow& row) {
   if (row.indices.size() + 4 * uint64_t{row.count} > format::kLargestChunkBytes)
     fail(ErrorKind::input, "row {} has {} nonzeros, more than a chunk of 1 GB can hold", id, row.count);
   const uint32_t bucket = bucket_of(info_.seed, id, info_.buckets);
-  if (!buckets_[bucket]->has_room_for(row, info_.chunk_bytes)) close_bucket(bucket);
+  if (buckets_[bucket] && !buckets_[bucket]->has_room_for(row, info_.chunk_bytes)) close_bucket(bucket);
+  if (!buckets_[bucket]) buckets_[bucket] = take_builder();
   buckets_[bucket]->add(id, row);
   // A row longer than a chunk does not stay: as many of them as there are buckets would be too much.
   if (buckets_[bucket]->bytes() >= info_.chunk_bytes) close_bucket(bucket);
   ++segment_.rows;
   segment_.nonzeros += row.count;
+  segment_.first_row = std::min(segment_.first_row, id);
   if (last_label_count_ == nullptr || row.label != last_label_) {
     last_label_ = row.label;
     last_label_count_ = &info_.labels[row.label];
@@ -155,22 +175,22 @@ void StoreWriter::route(const EncodedRow& row) {
   ++*last_label_count_;
 }
 
+std::unique_ptr<ChunkBuilder> StoreWriter::take_builder() {
+  const std::lock_guard lock(mutex_);
+  if (idle_builders_.empty()) return std::make_unique<ChunkBuilder>(info_.chunk_bytes);
+  std::unique_ptr<ChunkBuilder> builder = std::move(idle_builders_.back());
+  idle_builders_.pop_back();
+  return builder;
+}
+
 void StoreWriter::close_bucket(uint32_t bucket) {
+  if (!buckets_[bucket]) return;
   const std::lock_guard lock(mutex_);
   pending_.push_back({next_sequence_++, bucket, std::move(buckets_[bucket])});
-  if (idle_builders_.empty()) {
-    buckets_[bucket] = std::make_unique<ChunkBuilder>(info_.chunk_bytes);
-  } else {
-    buckets_[bucket] = std::move(idle_builders_.back());
-    idle_builders_.pop_back();
-  }
 }
 
 void StoreWriter::close_buckets() {
-  const std::lock_guard lock(mutex_);
-  for (uint32_t bucket = 0; bucket < buckets_.size(); ++bucket)
-    if (buckets_[bucket] && !buckets_[bucket]->empty())
-      pending_.push_back({next_sequence_++, bucket, std::move(buckets_[bucket])});
+  for (uint32_t bucket = 0; bucket < buckets_.size(); ++bucket) close_bucket(bucket);
 }
 
 size_t StoreWriter::pending() const {
@@ -272,17 +292,6 @@ void StoreWriter::check_disk(uint64_t bytes) {
          folder_, human_bytes(segment_.bytes));
 }
 
-// After a failure: the new manifest may be in place already, and then its segment must stay.
-bool StoreWriter::manifest_may_name_segment() const {
-  try {
-    const StoreInfo found = read_manifest(folder_);
-    return std::any_of(found.segments.begin(), found.segments.end(),
-                       [&](const SegmentInfo& segment) { return segment.number == segment_.number; });
-  } catch (const Error&) {
-    return true;  // it cannot be read just now: better a leftover than a loss
-  }
-}
-
 void StoreWriter::commit() {
   close_buckets();
   while (seal_one()) continue;
@@ -298,12 +307,13 @@ void StoreWriter::commit() {
   info_.rows += segment_.rows;
   info_.nonzeros += segment_.nonzeros;
   info_.segments.push_back(segment_);
+  info_.next_segment = 0;
   if (appending_) {
     sync_directory(folder_);
     try {
       write_manifest(folder_, info_);
     } catch (...) {
-      committed_ = manifest_may_name_segment();
+      committed_ = may_be_committed(folder_, info_);
       throw;
     }
     committed_ = true;

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/checksum.h"
@@ -38,6 +39,8 @@ class StoreWriter {
   explicit StoreWriter(const std::string& path);
   // A new segment of an existing store, under its options and its feature map.
   static std::unique_ptr<StoreWriter> append_to(const std::string& path);
+  // A new segment that takes the place of all others; its rows come with their ids.
+  static std::unique_ptr<StoreWriter> rewrite(const std::string& path);
   // Removes what was not committed.
   ~StoreWriter();
   StoreWriter(const StoreWriter&) = delete;
@@ -60,6 +63,10 @@ class StoreWriter {
   // puts rows into buckets; a full bucket is a chunk to be sealed (compressed, checked, written) by any thread.
   struct Pending;
   void route(const EncodedRow& row);
+  // A row that has its id already; within a bucket they increase.
+  void route(uint64_t id, const EncodedRow& row);
+  // Full or not, it becomes pending; nothing where it is empty.
+  void close_bucket(uint32_t bucket);
   // Every bucket becomes pending, full or not.
   void close_buckets();
   // Seals one pending chunk; false where none is waiting.
@@ -75,10 +82,10 @@ class StoreWriter {
   struct Sealed;
   StoreWriter() = default;
 
+  static std::unique_ptr<StoreWriter> open_existing(const std::string& path, std::string_view purpose);
   void start_segment();
-  void close_bucket(uint32_t bucket);
+  std::unique_ptr<ChunkBuilder> take_builder();
   void discard() noexcept;
-  bool manifest_may_name_segment() const;
   void flush_directory(size_t at_least);
   void check_disk(uint64_t bytes);
 
@@ -95,7 +102,7 @@ class StoreWriter {
   int32_t last_label_ = 0;
   uint64_t* last_label_count_ = nullptr;
 
-  std::vector<std::unique_ptr<ChunkBuilder>> buckets_;
+  std::vector<std::unique_ptr<ChunkBuilder>> buckets_;  // null: empty
   SegmentInfo segment_;
   File segment_file_;
   File directory_file_;

@@ -18,12 +18,15 @@ class BucketCursor {
   bool done() const { return row_ == chunk_.rows(); }
   uint64_t id() const { return chunk_.id(row_); }
   Row row(RowBuffer& buffer) const { return chunk_.row(row_, buffer); }
+  // To the next row that was not removed.
   void advance() {
-    if (loaded_ && ++row_ < chunk_.rows()) return;
-    if (next_ == end_) return;
-    store_.read(next_++, chunk_);
-    row_ = 0;
-    loaded_ = true;
+    do {
+      if (loaded_ && ++row_ < chunk_.rows()) continue;
+      if (next_ == end_) return;
+      store_.read(next_++, chunk_);
+      row_ = 0;
+      loaded_ = true;
+    } while (row_ == chunk_.rows() || chunk_.removed(row_));
   }
 
  private:

@@ -3,9 +3,8 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
-#include "store/text_source.h"
+#include "store/line_reader.h"
 
 namespace linblock {
 
@@ -19,13 +18,8 @@ class WeightReader {
   void expect_end(uint64_t rows);
 
  private:
-  bool next_line(std::string_view& line);
-
   std::string path_;
-  TextSource source_;
-  TextPiece piece_;
-  size_t at_ = 0;
-  uint64_t line_ = 0;
+  LineReader lines_;
   uint64_t count_ = 0;
 };
 

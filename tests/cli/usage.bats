@@ -2,11 +2,11 @@ load helpers
 
 @test "no command prints the help and exit code 2" {
   run linblock
-  expect 2 "pack" "info" "verify" "unpack" "append" "generate"
+  expect 2 "pack" "info" "verify" "unpack" "append" "remove" "compact" "generate"
 }
 
 @test "every command has --help with examples" {
-  for command in pack info verify unpack append generate; do
+  for command in pack info verify unpack append remove compact generate; do
     run linblock $command --help
     expect 0 "Examples:" "linblock $command"
   done

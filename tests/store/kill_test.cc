@@ -112,6 +112,50 @@ TEST_F(Kill, InAppendLeavesTheOldStoreOrTheNewOneAndAppendingAgainWorks) {
   EXPECT_GE(old, kills_a_test() / 3);
 }
 
+TEST_F(Kill, InCompactLeavesTheOldStoreOrTheNewOneAndCompactingAgainWorks) {
+  const std::string old = *folder_ / "removed.store";
+  const std::string store = *folder_ / "killed.store";
+  copy_store(*folder_ / "both.store", old);
+  std::string ids;
+  for (int id = 0; id < 16000; id += 3) ids += std::to_string(id) + "\n";
+  write_file(*folder_ / "ids", ids);
+  ASSERT_EQ(linblock({"remove", old, "--rows", *folder_ / "ids", "-q"}).exit_code, 0);
+  const uint64_t before = contents_of(old);
+  copy_store(old, store);
+  ASSERT_EQ(linblock({"compact", store, "-q"}).exit_code, 0);
+  const uint64_t after = contents_of(store);
+  const std::vector<std::string> words = {"compact", store, "-q"};
+  const auto judge = [&](bool killed) {
+    const uint64_t found = contents_of(store);
+    ASSERT_TRUE(found == after || (killed && found == before));
+    if (found == after) return;
+    const Ended again = linblock(words);
+    ASSERT_EQ(again.exit_code, 0) << again.errors;
+    ASSERT_EQ(contents_of(store), after);
+  };
+  kill_often(
+      words, kills_a_test() / 3 + 1, [&] { copy_store(old, store); }, judge);
+}
+
+TEST_F(Kill, InRemoveLeavesTheOldStoreOrTheNewOne) {
+  const std::string store = *folder_ / "killed.store";
+  for (const std::vector<std::string>& which :
+       {std::vector<std::string>{"--segment", "1"}, std::vector<std::string>{"--rows", *folder_ / "few"}}) {
+    write_file(*folder_ / "few", "5\n15999\n");
+    std::vector<std::string> words = {"remove", store, "-q"};
+    words.insert(words.end(), which.begin(), which.end());
+    copy_store(*folder_ / "both.store", store);
+    ASSERT_EQ(linblock(words).exit_code, 0);
+    const uint64_t after = contents_of(store);
+    const auto judge = [&](bool killed) {
+      const uint64_t found = contents_of(store);
+      ASSERT_TRUE(found == after || (killed && found == both_));
+    };
+    kill_often(
+        words, kills_a_test() / 6 + 1, [&] { copy_store(*folder_ / "both.store", store); }, judge);
+  }
+}
+
 // --- two at once
 // -------------------------------------------------------------------------------------------------------
 

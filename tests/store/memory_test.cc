@@ -123,6 +123,31 @@ TEST_F(Memory, HoldsForAnAppend) {
   EXPECT_EQ(verify(Store::open(store_), 2).rows, 60000U);
 }
 
+// Packed in any memory: a store with more buckets than 16 MB can hold is compacted one bucket after another.
+TEST_F(Memory, HoldsForCompacting) {
+  const std::string path = documents("data.svm", 60000);
+  const std::string ids = text("ids", 40000, [](uint64_t i) { return std::to_string(i) + "\n"; });
+  for (const char* codec : {"none", "zlib"})
+    for (const char* threads : {"1", "4"}) {
+      SCOPED_TRACE(std::string(codec) + ", threads " + threads);
+      ASSERT_EQ(linblock({"pack", "-o", store_, path, "--memory", "1G", "-q", "--codec", codec}).exit_code, 0);
+      ASSERT_EQ(linblock({"remove", store_, "--rows", ids, "-q"}).exit_code, 0);
+      expect_held(in_sixteen_megabytes({"compact", store_, "--threads", threads}));
+      EXPECT_EQ(verify(Store::open(store_), 2).rows, 20000U);
+      std::filesystem::remove_all(store_);
+    }
+}
+
+TEST_F(Memory, HoldsForCompactingLongRows) {
+  std::string line = "1";
+  for (int i = 1; line.size() < 250000; ++i) line += " " + std::to_string(i * 2) + ":0." + std::to_string(i % 1000 + 1);
+  const std::string path = text("long.svm", 300, [&](uint64_t) { return line + "\n"; });
+  ASSERT_EQ(linblock({"pack", "-o", store_, path, "--memory", "16M", "-q"}).exit_code, 0);
+  ASSERT_EQ(linblock({"remove", store_, "--rows", text("ids", 1, [](uint64_t) { return "7\n"; }), "-q"}).exit_code, 0);
+  expect_held(in_sixteen_megabytes({"compact", store_}));
+  EXPECT_EQ(verify(Store::open(store_), 2).rows, 299U);
+}
+
 // What cannot be done in so little memory is refused, with the exit code for it.
 TEST_F(Memory, TooSmallForALineEndsWithSix) {
   const std::string path = text("line.svm", 1, [](uint64_t) {

@@ -1,0 +1,67 @@
+#include "store/compact.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "cli/commands.h"
+
+namespace linblock::cli {
+
+namespace {
+
+struct Request {
+  std::string store;
+  CompactOptions options;
+};
+
+void run_compact(const Request& request, Session& session) {
+  ProgressBar bar(session.terminal, "compacting");
+  CompactContext context{.stop = &session.stop};
+  context.observer = [&](uint64_t bytes, uint64_t total) { bar.update(bytes, total, "read"); };
+  const CompactReport report = compact(request.store, request.options, context);
+  const double seconds = bar.seconds();
+  bar.finish();
+  if (session.json) {
+    const nlohmann::ordered_json summary = {{"store", request.store},
+                                            {"changed", report.changed},
+                                            {"removed_rows", report.removed_rows},
+                                            {"segments_before", report.segments_before},
+                                            {"bytes_before", report.bytes_before},
+                                            {"bytes", report.bytes},
+                                            {"seconds", seconds},
+                                            {"peak_memory_bytes", peak_resident_bytes()}};
+    fmt::print("{}\n", summary.dump());
+  }
+  if (!report.changed) {
+    session.terminal.say(fmt::format("{} has one segment and no removed rows: there is nothing to do", request.store));
+    return;
+  }
+  session.terminal.say(
+      fmt::format("compacted {} {} with {} removed rows into one, {} into {}, in {:.2f} s ({} of memory)",
+                  grouped(report.segments_before), report.segments_before == 1 ? "segment" : "segments",
+                  grouped(report.removed_rows), human_bytes(report.bytes_before), human_bytes(report.bytes), seconds,
+                  human_bytes(peak_resident_bytes())));
+  session.terminal.say(fmt::format("next: linblock info {}", request.store));
+}
+
+}  // namespace
+
+void add_compact(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("compact", "Rewrite a store as one segment, without its removed rows");
+  auto request = std::make_shared<Request>();
+  command->add_option("STORE", request->store, "The store to rewrite")->required()->type_name("");
+  add_memory_option(*command, request->options.memory_bytes);
+  add_threads_option(*command, request->options.threads);
+  add_json_option(*command, session);
+  add_quiet_option(*command, session);
+  add_examples(
+      *command,
+      "  linblock compact days.store\n"
+      "  linblock compact days.store --memory 64M\n\n"
+      "Rows keep their ids, labels, weights and features. It takes as much disk space again until it is done;\n"
+      "killed before that, the store is as it was. Readers that are at work go on with what they opened.");
+  command->callback([request, &session] { run_compact(*request, session); });
+}
+
+}  // namespace linblock::cli

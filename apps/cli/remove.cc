@@ -1,0 +1,82 @@
+#include "store/remove.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "cli/commands.h"
+#include "store/store.h"
+
+namespace linblock::cli {
+
+namespace {
+
+struct Request {
+  std::string store;
+  std::string rows;
+  uint64_t segment = 0;
+  size_t threads = 1;
+};
+
+void run_remove(const Request& request, Session& session) {
+  ProgressBar bar(session.terminal, "removing");
+  RemoveContext context{.threads = request.threads, .stop = &session.stop};
+  context.observer = [&](uint64_t bytes, uint64_t total) { bar.update(bytes, total, "of the rows concerned"); };
+  const RemoveReport report = request.rows.empty() ? remove_segment(request.store, request.segment, context)
+                                                   : remove_rows(request.store, read_row_list(request.rows), context);
+  const double seconds = bar.seconds();
+  bar.finish();
+  const StoreInfo info = read_manifest(request.store);
+  if (session.json) {
+    const nlohmann::ordered_json summary = {{"store", request.store},
+                                            {"rows", report.rows},
+                                            {"nonzeros", report.nonzeros},
+                                            {"rows_left", info.rows},
+                                            {"removed_rows", info.removed.rows},
+                                            {"seconds", seconds}};
+    fmt::print("{}\n", summary.dump());
+  }
+  session.terminal.say(fmt::format("removed {} rows, {} nonzeros, in {:.2f} s", grouped(report.rows),
+                                   grouped(report.nonzeros), seconds));
+  session.terminal.say(fmt::format("{}: {} rows are left", request.store, grouped(info.rows)));
+  if (info.removed.rows > 0)
+    session.terminal.say(
+        fmt::format("next: linblock compact {}, to make the files smaller ({} removed rows are in them)", request.store,
+                    grouped(info.removed.rows)));
+  else
+    session.terminal.say(fmt::format("next: linblock info {}", request.store));
+}
+
+}  // namespace
+
+void add_remove(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("remove", "Take rows out of a store: a whole segment, or rows by their ids");
+  auto request = std::make_shared<Request>();
+  command->add_option("STORE", request->store, "The store to take rows out of")->required()->type_name("");
+  CLI::Option* const segment = command
+                                   ->add_option("--segment", request->segment,
+                                                "What one pack or append brought; 'linblock info' has the numbers")
+                                   ->type_name("N");
+  command
+      ->add_option("--rows", request->rows,
+                   "A file with one row id a line, counted from 0 in the order of the input; - is standard input")
+      ->type_name("FILE")
+      ->excludes(segment);
+  add_threads_option(*command, request->threads);
+  add_json_option(*command, session);
+  add_quiet_option(*command, session);
+  add_examples(
+      *command,
+      "  linblock remove days.store --segment 1\n"
+      "  linblock remove train.store --rows outliers.txt\n"
+      "  seq 0 99 | linblock remove train.store --rows -\n\n"
+      "Readers that are at work go on with what they opened. Ids are never given out again, so the other rows\n"
+      "keep theirs. Rows removed by id stay in the files, out of sight, until 'linblock compact'.");
+  command->callback([request, segment, &session] {
+    if (segment->count() == 0 && request->rows.empty())
+      fail(ErrorKind::usage, "which rows? Give --segment N or --rows FILE");
+    run_remove(*request, session);
+  });
+}
+
+}  // namespace linblock::cli
