@@ -29,6 +29,8 @@ void add_verify(CLI::App& app, Session& session);
 void add_unpack(CLI::App& app, Session& session);
 void add_generate(CLI::App& app, Session& session);
 void add_train(CLI::App& app, Session& session);
+void add_cv(CLI::App& app, Session& session);
+void add_tune(CLI::App& app, Session& session);
 void add_predict(CLI::App& app, Session& session);
 void add_evaluate(CLI::App& app, Session& session);
 

@@ -96,6 +96,8 @@ int run(int count, char** words) {
   add_remove(app, session);
   add_compact(app, session);
   add_train(app, session);
+  add_cv(app, session);
+  add_tune(app, session);
   add_predict(app, session);
   add_evaluate(app, session);
   add_generate(app, session);

@@ -1,16 +1,14 @@
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/evaluation.h"
 #include "learn/evaluate.h"
 
 namespace linblock::cli {
 
 namespace {
-
-constexpr size_t kMostTabled = 20;  // classes: more do not fit a screen
 
 struct PredictRequest {
   std::string model;
@@ -76,54 +74,6 @@ void run_predict(const PredictRequest& request, Session& session) {
     session.terminal.say(fmt::format("wrote {} predictions to {}", grouped(report.rows), request.output));
 }
 
-void print_json(const Evaluation& result) {
-  nlohmann::ordered_json classes = nlohmann::ordered_json::object();
-  for (const auto& [label, quality] : result.classes)
-    classes[std::to_string(label)] = {
-        {"rows", quality.rows}, {"precision", quality.precision()}, {"recall", quality.recall()}, {"f1", quality.f1()}};
-  nlohmann::ordered_json confusion = nlohmann::ordered_json::array();
-  for (const auto& [pair, rows] : result.confusion)
-    confusion.push_back({{"label", pair.first}, {"predicted", pair.second}, {"rows", rows}});
-  nlohmann::ordered_json json = {{"rows", result.rows},
-                                 {"accuracy", result.accuracy()},
-                                 {"macro_f1", result.macro_f1()},
-                                 {"per_class", classes},
-                                 {"confusion", confusion}};
-  json["auc"] = result.auc ? nlohmann::ordered_json(*result.auc) : nlohmann::ordered_json(nullptr);
-  json["log_loss"] = result.log_loss ? nlohmann::ordered_json(*result.log_loss) : nlohmann::ordered_json(nullptr);
-  fmt::print("{}\n", json.dump());
-}
-
-// True labels down, predicted ones across.
-void print_confusion(const Evaluation& result) {
-  size_t width = 9;
-  for (const auto& [label, quality] : result.classes)
-    width = std::max({width, grouped(quality.rows).size(), std::to_string(label).size()});
-  fmt::print("\n{:>11} {}\n{:>11}", "", "predicted", "label");
-  for (const auto& [label, quality] : result.classes) fmt::print(" {:>{}}", label, width);
-  fmt::print("\n");
-  for (const auto& [label, quality] : result.classes) {
-    fmt::print("{:>11}", label);
-    for (const auto& [predicted, ignored] : result.classes) {
-      const auto rows = result.confusion.find({label, predicted});
-      fmt::print(" {:>{}}", grouped(rows == result.confusion.end() ? 0 : rows->second), width);
-    }
-    fmt::print("\n");
-  }
-}
-
-void print_text(const Evaluation& result) {
-  fmt::print("accuracy {:.4f}% ({} of {})\n", 100 * result.accuracy(), grouped(result.correct), grouped(result.rows));
-  fmt::print("macro F1 {:.4f}%\n", 100 * result.macro_f1());
-  if (result.auc) fmt::print("AUC      {:.5f}\n", *result.auc);
-  if (result.log_loss) fmt::print("log-loss {:.5f}\n", *result.log_loss);
-  fmt::print("{:>11} {:>10} {:>10} {:>10} {:>10}\n", "label", "rows", "precision", "recall", "F1");
-  for (const auto& [label, quality] : result.classes)
-    fmt::print("{:>11} {:>10} {:>9.2f}% {:>9.2f}% {:>9.2f}%\n", label, grouped(quality.rows), 100 * quality.precision(),
-               100 * quality.recall(), 100 * quality.f1());
-  if (result.classes.size() <= kMostTabled) print_confusion(result);
-}
-
 void run_evaluate(const PredictRequest& request, Session& session) {
   const Model model = load_model(request.model);
   ProgressBar bar(session.terminal, "evaluating");
@@ -133,9 +83,9 @@ void run_evaluate(const PredictRequest& request, Session& session) {
     session.terminal.say(fmt::format("{} nonzeros belong to features that the model does not know, and were ignored",
                                      grouped(result.report.unknown_features)));
   if (session.json)
-    print_json(result);
+    fmt::print("{}\n", evaluation_json(result).dump());
   else
-    print_text(result);
+    print_evaluation(result);
 }
 
 }  // namespace

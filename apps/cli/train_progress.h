@@ -42,6 +42,8 @@ class TrainingProgress {
   }
 
   // Below nothing, which rounding may give, is nothing.
+  void finish() { bar_.finish(); }
+
   static std::string percent(double share) {
     if (!std::isfinite(share) || share >= 10) return "large";
     const double hundredths = 100 * std::max(0.0, share);

@@ -39,9 +39,21 @@ Method method_of(const TrainRequest& request) {
   fail(ErrorKind::usage, "--solver '{}' is not dual, pegasos, average or subsample", request.solver);
 }
 
-void check_request(const TrainRequest& request, const CLI::App& command) {
+std::string TrainRequest::checkpoint_folder(const std::string& purpose) const {
+  if (!checkpoint.empty()) return checkpoint;
+  std::string data = options.store.empty() ? options.inputs.front() : options.store;
+  while (data.size() > 1 && data.back() == '/') data.pop_back();
+  if (data == "-") fail(ErrorKind::usage, "standard input is packed before training: say where with --store DIR");
+  return data + "." + purpose + ".checkpoint";
+}
+
+void check_learning(const TrainRequest& request, const CLI::App& command) {
   method_of(request);
   check_options(request, command);
+}
+
+void check_request(const TrainRequest& request, const CLI::App& command) {
+  check_learning(request, command);
   check_output(request.model, "--output");
   if (!request.trace.empty()) check_output(request.trace, "--trace");
   check_inputs(request.options.test, "--test");

@@ -22,11 +22,15 @@ struct TrainRequest {
   bool dry_run = false;
 
   std::string checkpoint_folder() const { return checkpoint.empty() ? model + ".checkpoint" : checkpoint; }
+  // Of a command without a model: beside the data.
+  std::string checkpoint_folder(const std::string& purpose) const;
 };
 
 Method method_of(const TrainRequest& request);
 
 // Before hours of packing and training: throws for options that do not go together and for paths that cannot work.
 void check_request(const TrainRequest& request, const CLI::App& command);
+// The part that has nothing to do with a model.
+void check_learning(const TrainRequest& request, const CLI::App& command);
 
 }  // namespace linblock::cli

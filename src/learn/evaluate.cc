@@ -19,26 +19,6 @@ uint64_t reading_bytes(const Model& model, uint64_t memory_bytes) {
   return std::max(kLeastReadingBytes, memory_bytes > held ? memory_bytes - held : 0);
 }
 
-// The chance that a positive row scores higher than a negative one, ties counting half.
-double area_under_curve(std::vector<std::pair<float, bool>>& scores) {
-  std::sort(scores.begin(), scores.end());
-  double positives = 0;
-  double negatives = 0;
-  double wins = 0;
-  for (size_t i = 0; i < scores.size();) {
-    size_t end = i;
-    double tied_positives = 0;
-    double tied_negatives = 0;
-    for (; end < scores.size() && scores[end].first == scores[i].first; ++end)
-      (scores[end].second ? tied_positives : tied_negatives) += 1;
-    wins += tied_positives * (negatives + tied_negatives / 2);
-    positives += tied_positives;
-    negatives += tied_negatives;
-    i = end;
-  }
-  return wins / (positives * negatives);
-}
-
 }  // namespace
 
 ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
@@ -57,6 +37,36 @@ ApplyReport apply_model(const Model& model, const std::vector<std::string>& inpu
   return report;
 }
 
+std::optional<double> area_under_curve(std::vector<std::pair<float, bool>>& scores) {
+  std::sort(scores.begin(), scores.end());
+  double positives = 0;
+  double negatives = 0;
+  double wins = 0;
+  for (size_t i = 0; i < scores.size();) {
+    size_t end = i;
+    double tied_positives = 0;
+    double tied_negatives = 0;
+    for (; end < scores.size() && scores[end].first == scores[i].first; ++end)
+      (scores[end].second ? tied_positives : tied_negatives) += 1;
+    wins += tied_positives * (negatives + tied_negatives / 2);
+    positives += tied_positives;
+    negatives += tied_negatives;
+    i = end;
+  }
+  if (positives == 0 || negatives == 0) return {};
+  return wins / (positives * negatives);
+}
+
+void Evaluation::add(int32_t label, int32_t predicted) {
+  ++rows;
+  ++classes[label].rows;
+  ++classes[predicted].predicted;
+  ++confusion[{label, predicted}];
+  if (label != predicted) return;
+  ++correct;
+  ++classes[label].correct;
+}
+
 double Evaluation::macro_f1() const {
   double sum = 0;
   for (const auto& [label, quality] : classes) sum += quality.f1();
@@ -73,14 +83,7 @@ Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, 
     if (!decision.label)
       fail(ErrorKind::input, "row {} has no label: evaluate needs labels; use predict for data without", result.rows);
     const int32_t label = model.own_label(*decision.label);
-    ++result.rows;
-    ++result.classes[label].rows;
-    ++result.classes[decision.predicted].predicted;
-    ++result.confusion[{label, decision.predicted}];
-    if (label == decision.predicted) {
-      ++result.correct;
-      ++result.classes[label].correct;
-    }
+    result.add(label, decision.predicted);
     if (model.columns() == 1) scores.emplace_back(static_cast<float>(decision.decisions[0]), label == model.labels[0]);
     if (model.has_probability()) {
       model.probabilities(decision.decisions, shares);
@@ -90,9 +93,7 @@ Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, 
     }
   };
   result.report = apply_model(model, inputs, memory_bytes, count, context);
-  const bool both = std::any_of(scores.begin(), scores.end(), [](const auto& score) { return score.second; }) &&
-                    std::any_of(scores.begin(), scores.end(), [](const auto& score) { return !score.second; });
-  if (both) result.auc = area_under_curve(scores);
+  result.auc = area_under_curve(scores);
   if (model.has_probability()) result.log_loss = log_loss / static_cast<double>(result.rows);
   return result;
 }

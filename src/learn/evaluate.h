@@ -52,10 +52,15 @@ struct Evaluation {
   std::optional<double> auc;                                  // two classes
   std::optional<double> log_loss;                             // models with probabilities
   ApplyReport report;
+  void add(int32_t label, int32_t predicted);
   double accuracy() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
   // The mean of all classes that occur, as a row's label or as a prediction.
   double macro_f1() const;
 };
+
+// The chance that a positive row has a higher score than a negative one, ties counting half; nothing where there are
+// only rows of one kind. Sorts the scores.
+std::optional<double> area_under_curve(std::vector<std::pair<float, bool>>& scores);
 
 // Throws ErrorKind::input where a row has no label.
 Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,

@@ -53,9 +53,9 @@ struct Classes {
 
   // The label that the decisions of all tasks speak for.
   int32_t label_of(std::span<const double> decisions) const;
-  bool is_right(int32_t label, int32_t predicted) const {
-    return label == predicted || (against_rest && label != labels[0] && predicted == labels[1]);
-  }
+  // What a label of the data is to the model.
+  int32_t own_label(int32_t label) const { return against_rest && label != labels[0] ? labels[1] : label; }
+  bool is_right(int32_t label, int32_t predicted) const { return own_label(label) == predicted; }
 };
 Classes choose_classes(const StoreInfo& info, const TrainOptions& options);
 

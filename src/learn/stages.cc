@@ -1,5 +1,7 @@
 #include "learn/stages.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/error.h"
@@ -78,6 +80,45 @@ void Stages::finish(const std::function<void(SnapshotWriter&)>& save) {
   writer.commit();
   left_ = std::make_unique<SnapshotReader>(path_);
   if (path_kind(checkpoint_.path) == PathKind::file) remove_file(checkpoint_.path);
+}
+
+void add_summary(const Summary& part, Summary& whole) {
+  if (whole.certificates.empty()) whole.plan = part.plan;
+  whole.termination = std::max(whole.termination, part.termination);
+  whole.certified = part.certified;
+  whole.passes += part.passes;
+  whole.certificates.insert(whole.certificates.end(), part.certificates.begin(), part.certificates.end());
+  whole.costs += part.costs;
+  whole.solve_seconds += part.solve_seconds;
+  whole.certify_seconds += part.certify_seconds;
+  whole.total_seconds += part.total_seconds;
+}
+
+void save_summary(const Summary& summary, SnapshotWriter& to) {
+  to.put("certificates", std::span<const Certificate>(summary.certificates));
+  to.put("summary", std::span<const double>(
+                        std::array{static_cast<double>(summary.termination), summary.certified ? 1.0 : 0.0,
+                                   static_cast<double>(summary.passes), static_cast<double>(summary.costs.bytes),
+                                   summary.costs.read_seconds, summary.costs.decode_seconds, summary.costs.wait_seconds,
+                                   summary.solve_seconds, summary.certify_seconds, summary.total_seconds}));
+  summary.plan.save(to);
+}
+
+Summary restore_summary(const SnapshotReader& from) {
+  Summary summary;
+  summary.plan = Plan::restore(from);
+  summary.certificates.resize(from.count<Certificate>("certificates"));
+  from.take("certificates", std::span<Certificate>(summary.certificates));
+  std::array<double, 10> numbers{};
+  from.take("summary", std::span<double>(numbers));
+  summary.termination = static_cast<Termination>(static_cast<int>(numbers[0]));
+  summary.certified = numbers[1] != 0;
+  summary.passes = static_cast<int>(numbers[2]);
+  summary.costs = {static_cast<uint64_t>(numbers[3]), numbers[4], numbers[5], numbers[6]};
+  summary.solve_seconds = numbers[7];
+  summary.certify_seconds = numbers[8];
+  summary.total_seconds = numbers[9];
+  return summary;
 }
 
 }  // namespace linblock

@@ -34,4 +34,9 @@ class Stages {
   std::unique_ptr<SnapshotReader> left_;
 };
 
+// What one solve adds to several.
+void add_summary(const Summary& part, Summary& whole);
+void save_summary(const Summary& summary, SnapshotWriter& to);
+Summary restore_summary(const SnapshotReader& from);
+
 }  // namespace linblock

@@ -17,19 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What one group adds to the whole.
-void add_summary(const Summary& part, Summary& whole) {
-  if (whole.certificates.empty()) whole.plan = part.plan;
-  whole.termination = std::max(whole.termination, part.termination);
-  whole.certified = part.certified;
-  whole.passes += part.passes;
-  whole.certificates.insert(whole.certificates.end(), part.certificates.begin(), part.certificates.end());
-  whole.costs += part.costs;
-  whole.solve_seconds += part.solve_seconds;
-  whole.certify_seconds += part.certify_seconds;
-  whole.total_seconds += part.total_seconds;
-}
-
 // Groups of tasks, one after another; one group where all of them fit the memory.
 class Training {
  public:
@@ -52,7 +39,8 @@ class Training {
 
   Plan plan() const { return make_plan(group(0), options_.solve, context_); }
 
-  void run(TrainReport& report) {
+  void run(TrainReport& report, std::vector<Solution> start) {
+    start_ = std::move(start);
     Stages stages(context_.checkpoint, identity_of(options_, context_, store_.info()), options_.fresh);
     if (stages.resumed()) observer_.say("going on from the checkpoint '" + context_.checkpoint.path + "'");
     report.groups = groups_;
@@ -92,6 +80,9 @@ class Training {
       observer_.pass(pass, tested ? std::optional(test_.test(*pass.solutions).accuracy()) : std::nullopt);
     };
     std::vector<Solution> solutions;
+    if (!start_.empty())
+      solutions.assign(std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number))),
+                       std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number + 1))));
     add_summary(solve(problem, options_.solve, solutions, context), report.summary);
     for (Solution& solution : solutions) solution.duals = {};
     if (test_.wanted() && groups_ == 1) report.test = test_.test(solutions);
@@ -107,32 +98,13 @@ class Training {
   }
 
   void save(SnapshotWriter& to, const TrainReport& report) const {
-    const Summary& summary = report.summary;
-    to.put("certificates", std::span<const Certificate>(summary.certificates));
-    to.put("counts", std::span<const double>(std::array{
-                         static_cast<double>(summary.termination), summary.certified ? 1.0 : 0.0,
-                         static_cast<double>(summary.passes), static_cast<double>(summary.costs.bytes),
-                         summary.costs.read_seconds, summary.costs.decode_seconds, summary.costs.wait_seconds,
-                         summary.solve_seconds, summary.certify_seconds, summary.total_seconds}));
-    summary.plan.save(to);
+    save_summary(report.summary, to);
     test_.save(to);
   }
 
   void take_up(const SnapshotReader& from, TrainReport& report) {
-    Summary& summary = report.summary;
-    summary.plan = Plan::restore(from);
-    summary.certificates.resize(from.count<Certificate>("certificates"));
-    from.take("certificates", std::span<Certificate>(summary.certificates));
-    std::array<double, 10> counts{};
-    from.take("counts", std::span<double>(counts));
-    summary.termination = static_cast<Termination>(static_cast<int>(counts[0]));
-    summary.certified = counts[1] != 0;
-    summary.passes = static_cast<int>(counts[2]);
-    summary.costs = {static_cast<uint64_t>(counts[3]), counts[4], counts[5], counts[6]};
-    summary.solve_seconds = counts[7];
-    summary.certify_seconds = counts[8];
-    summary.total_seconds = counts[9];
-    for (size_t i = 0; i < summary.certificates.size(); ++i) report.columns.add_from_file();
+    report.summary = restore_summary(from);
+    for (size_t i = 0; i < report.summary.certificates.size(); ++i) report.columns.add_from_file();
     report.model = make_model(store_, {}, classes_.labels, options_.bias, solver_type(options_));
     test_.restore(from);
   }
@@ -145,11 +117,13 @@ class Training {
   const Problem problem_;
   TestRows test_;
   size_t groups_ = 1;
+  std::vector<Solution> start_;
 };
 
 }  // namespace
 
-TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run) {
+TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run,
+                  std::vector<Solution> start) {
   check_inputs(options.test, "--test");  // before hours of packing and training, not after them
   check_inputs(options.test, "--test");  // before hours of packing and training, not after them
   TrainReport report;
@@ -161,7 +135,7 @@ TrainReport train(const TrainOptions& options, const Context& context, const Tra
   if (!options.test.empty()) store.features();  // while there is room for what reading it needs
   Training training(options, context, observer, store);
   if (!dry_run) {
-    training.run(report);
+    training.run(report, std::move(start));
     return report;
   }
   report.summary.plan = training.plan();

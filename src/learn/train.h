@@ -29,8 +29,9 @@ struct TrainReport {
   std::optional<TestResult> test;
 };
 
-// Nothing is trained with `dry_run`: the plan is made and shown.
-TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run);
+// Nothing is trained with `dry_run`: the plan is made and shown. `start`: what is begun with, one a class; none: zeros.
+TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run,
+                  std::vector<Solution> start = {});
 
 // What MODEL.json says.
 std::string describe_model(const TrainOptions& options, const TrainReport& report);

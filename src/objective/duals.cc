@@ -85,6 +85,20 @@ void Duals::put_back(std::span<const uint32_t> chunks, uint32_t version) {
   }
 }
 
+Duals Duals::scaled(double factor) const {
+  Duals copy;
+  copy.begin_ = begin_;
+  copy.at_ = at_;
+  copy.alpha_.assign(alpha_.size(), 0);
+  copy.rest_.assign(rest_.size(), 0);
+  copy.add_scaled(*this, factor);
+  return copy;
+}
+
+void Duals::add_scaled(const Duals& others, double factor) {
+  for (size_t i = 0; i < alpha_.size(); ++i) alpha_[i] += factor * others.alpha_[i];
+}
+
 void Duals::sync() const {
   if (in_file()) file_.sync();
 }

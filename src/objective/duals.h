@@ -47,6 +47,9 @@ class Duals {
   std::span<double> all() { return alpha_; }
   std::span<const double> all() const { return alpha_; }
   std::span<uint8_t> all_rests() { return rest_; }
+  // In memory only: a copy of everything times a factor, with no row resting; and others added.
+  Duals scaled(double factor) const;
+  void add_scaled(const Duals& others, double factor);
   std::span<const uint8_t> all_rests() const { return rest_; }
 
  private:

@@ -1,0 +1,82 @@
+#include "base/file.h"
+#include "cli/evaluation.h"
+#include "cli/learning.h"
+#include "learn/cross_validate.h"
+
+namespace linblock::cli {
+
+namespace {
+
+void print_json(const TrainOptions& options, const CrossValidation& result, double seconds) {
+  using Json = nlohmann::ordered_json;
+  const Spread spread = result.accuracy();
+  Json json = {{"accuracy", spread.mean}, {"deviation", spread.deviation}};
+  json["folds"] = Json::array();
+  for (const FoldResult& fold : result.folds) {
+    Json one = {{"rows", fold.rows}, {"accuracy", fold.accuracy()}};
+    if (fold.auc) one["auc"] = *fold.auc;
+    if (!fold.learned_without.empty()) one["learned_without"] = fold.learned_without;
+    json["folds"].push_back(one);
+  }
+  json.update(evaluation_json(result.pooled));
+  json["accuracy"] = spread.mean;
+  json.update(summary_json(options, result.info, result.summary, result.pack_seconds, seconds));
+  json["groups"] = result.groups;
+  fmt::print("{}\n", json.dump());
+}
+
+void print_text(const CrossValidation& result) {
+  for (size_t i = 0; i < result.folds.size(); ++i) {
+    const FoldResult& fold = result.folds[i];
+    fmt::print("fold {:>3}  accuracy {:.2f}% ({} of {})", i + 1, 100 * fold.accuracy(), grouped(fold.correct),
+               grouped(fold.rows));
+    if (fold.auc) fmt::print("  AUC {:.5f}", *fold.auc);
+    fmt::print("\n");
+  }
+  const Spread spread = result.accuracy();
+  fmt::print("mean      accuracy {:.2f}%, standard deviation {:.2f}\n\nall folds together:\n", 100 * spread.mean,
+             100 * spread.deviation);
+  print_evaluation(result.pooled);
+}
+
+void run_cv(TrainRequest& request, uint32_t folds, const CLI::App& command, Session& session) {
+  const Stopwatch clock;
+  check_learning(request, command);
+  check_folds(folds);
+  const std::string checkpoint = request.checkpoint_folder("cv");
+  const Context context = prepare(request, checkpoint, session);
+  Watching watching(request, context, session);
+  const CheckpointFolder folder(checkpoint);
+  const CrossValidation result = cross_validate(request.options, folds, context, watching.observer());
+  remove_flat_directory(checkpoint);
+  const double seconds = clock.seconds();
+  for (size_t i = 0; i < result.folds.size(); ++i)
+    for (const int32_t label : result.folds[i].learned_without)
+      session.terminal.say(fmt::format(
+          "fold {}: all rows with label {} are held out at once, so its model has never seen one: use fewer folds",
+          i + 1, label));
+  session.terminal.say(summary_words(result.summary, request.memory_bytes, seconds));
+  if (session.json)
+    print_json(request.options, result, seconds);
+  else
+    print_text(result);
+}
+
+}  // namespace
+
+void add_cv(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("cv", "Cross-validation: how good such a model is on rows it has not seen");
+  auto request = std::make_shared<TrainRequest>();
+  auto folds = std::make_shared<uint32_t>(5);
+  add_learning_options(*command, request, session);
+  command->add_option("--folds", *folds, "How many parts, each held out once (default: 5)")->type_name("V");
+  add_examples(
+      *command,
+      "  linblock cv train.svm\n"
+      "  linblock cv train.store --folds 10 --loss hinge --cost 0.5\n\n"
+      "All models are trained together: each block of rows is read once for all of them. A row's fold depends on\n"
+      "its number and --seed alone.");
+  command->callback([request, folds, command, &session] { run_cv(*request, *folds, *command, session); });
+}
+
+}  // namespace linblock::cli

@@ -1,0 +1,285 @@
+#include "cli/learning.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "cli/pack_options.h"
+
+namespace linblock::cli {
+
+namespace {
+
+// "LABEL=WEIGHT", or "balanced".
+void add_class_weight(const std::string& text, TrainOptions& options) {
+  if (text == "balanced") {
+    options.balanced = true;
+    return;
+  }
+  const size_t equals = text.find('=');
+  int32_t label = 0;
+  double weight = 0;
+  const char* const end = text.data() + text.size();
+  const bool good = equals != std::string::npos &&
+                    std::from_chars(text.data() + (text[0] == '+' ? 1 : 0), end, label).ptr == text.data() + equals &&
+                    std::from_chars(text.data() + equals + 1, end, weight).ptr == end && weight >= 0 &&
+                    std::isfinite(weight);
+  if (!good) fail(ErrorKind::usage, "--class-weight '{}' is not LABEL=WEIGHT (such as 1=2.5) or balanced", text);
+  options.class_weights[label] = weight;
+}
+
+double positive_number(const std::string& text, const char* option) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(number > 0) || !std::isfinite(number))
+    fail(ErrorKind::usage, "{} '{}' is not a number above 0", option, text);
+  return number;
+}
+
+void add_number(CLI::App& command, const std::string& name, double& number, const std::string& help) {
+  command
+      .add_option_function<std::string>(
+          name, [&number, name](const std::string& text) { number = positive_number(text, name.c_str()); }, help)
+      ->type_name("X");
+}
+
+// "within 0.8% of the best possible objective"
+std::string certified_words(const Summary& summary) {
+  const Certificate certificate = summary.total();
+  if (!summary.certified)
+    return fmt::format("objective {:.6g}, not certified (pegasos has no dual)", certificate.primal);
+  const double gap = summary.largest_gap();
+  if (!std::isfinite(gap)) return "nothing is certified yet";
+  if (gap > 10) return fmt::format("far from done: the objective may still fall to a {:.0f}th of what it is", 1 + gap);
+  return fmt::format("certified within {} of the best possible objective", TrainingProgress::percent(gap));
+}
+
+std::string termination_words(Termination termination) {
+  switch (termination) {
+    case Termination::converged: return "";
+    case Termination::pass_limit: return " (stopped at --max-passes)";
+    case Termination::time_limit: return " (stopped at --max-seconds)";
+    case Termination::interrupted: return " (interrupted)";
+  }
+  return "";
+}
+
+std::string pass_words(const PassReport& pass, std::optional<double> test_accuracy) {
+  std::string words = fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<9} {:.1f} s", pass.pass,
+                                  pass.primal_estimate, TrainingProgress::percent(pass.gap_estimate()), pass.seconds);
+  if (pass.certified) words += fmt::format("  certified {}", TrainingProgress::percent(pass.certified->gap()));
+  if (test_accuracy) words += fmt::format("  test accuracy {:.2f}%", 100 * *test_accuracy);
+  return words;
+}
+
+}  // namespace
+
+void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& request, Session& session) {
+  CLI::App* const command = &app;
+  TrainOptions& options = request->options;
+  command->add_option("INPUT", options.inputs, "svmlight text (packed first), or a store")->required()->type_name("");
+  command
+      ->add_option_function<std::string>(
+          "--loss", [&options](const std::string& name) { options.loss = loss_of(name); },
+          "hinge, squared-hinge or logistic (default: squared-hinge)")
+      ->type_name("LOSS");
+  add_number(*command, "--cost", options.cost, "How much the loss counts against |w|^2 / 2 (default: 1)");
+  command
+      ->add_option_function<std::string>(
+          "--bias", [&options](const std::string& text) { options.bias = positive_number(text, "--bias"); },
+          "Add a constant feature of this value (default: none)")
+      ->type_name("B");
+  command->add_option("--positive", options.positive, "This label against all others")->type_name("LABEL");
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--class-weight",
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) add_class_weight(text, options);
+          },
+          "Multiply the cost of a label's rows: LABEL=W (repeatable), or balanced")
+      ->type_name("LABEL=W");
+  add_memory_option(*command, request->memory_bytes);
+  add_threads_option(*command, request->threads);
+  add_number(*command, "--tolerance", options.solve.tolerance,
+             "Stop at this relative duality gap, certified (default: 0.01)");
+  command
+      ->add_option_function<std::string>(
+          "--max-passes",
+          [&options](const std::string& text) {
+            int& passes = options.solve.max_passes;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), passes);
+            if (error != std::errc() || end != text.data() + text.size() || passes < 1)
+              fail(ErrorKind::usage, "--max-passes '{}' is not a whole number from 1 to {}", text,
+                   std::numeric_limits<int>::max());
+          },
+          "Stop after N passes (default: 1000)")
+      ->type_name("N");
+  add_number(*command, "--max-seconds", options.solve.max_seconds, "Stop after so many seconds");
+  command->add_option("--seed", options.solve.seed, "Of everything random (default: 1)")->type_name("N");
+  command->add_option("--solver", request->solver, "dual, pegasos, average or subsample (default: dual)")
+      ->type_name("NAME");
+  command
+      ->add_option_function<std::string>(
+          "--step",
+          [request](const std::string& text) {
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request->pegasos.step);
+            if (text == "block") {
+              request->pegasos.step = 0;
+            } else if (text == "row") {
+              request->pegasos.step = 1;
+            } else if (error != std::errc() || end != text.data() + text.size() || request->pegasos.step < 1) {
+              fail(ErrorKind::usage, "--step '{}' is not block, row or a number of rows", text);
+            }
+          },
+          "pegasos: rows a step: block, row or N (default: row)")
+      ->type_name("N");
+  command
+      ->add_option_function<std::string>(
+          "--schedule",
+          [request](const std::string& name) {
+            if (name != "recomposed" && name != "fixed")
+              fail(ErrorKind::usage, "--schedule '{}' is not recomposed or fixed", name);
+            request->dual.schedule = name == "fixed" ? Schedule::fixed : Schedule::recomposed;
+          },
+          "recomposed: new blocks each pass; fixed: the same (default: recomposed)")
+      ->type_name("NAME");
+  command->add_option("--blocks", request->dual.blocks, "With --schedule fixed: how many")->type_name("M");
+  command
+      ->add_option_function<std::string>(
+          "--inner",
+          [request](const std::string& text) {
+            request->dual.converge = text == "converge";
+            request->dual.inner = 0;
+            if (text == "auto" || text == "converge") return;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request->dual.inner);
+            if (error != std::errc() || end != text.data() + text.size() || request->dual.inner < 1)
+              fail(ErrorKind::usage, "--inner '{}' is not a number of rounds, auto or converge", text);
+          },
+          "Rounds over each block: N, auto or converge (default: auto)")
+      ->type_name("N");
+  command
+      ->add_option_function<std::string>(
+          "--block-order",
+          [request](const std::string& name) {
+            if (name != "permuted" && name != "sequential")
+              fail(ErrorKind::usage, "--block-order '{}' is not permuted or sequential", name);
+            request->dual.sequence = name == "permuted" ? BlockSequence::permuted : BlockSequence::sequential;
+          },
+          "With --schedule fixed: permuted or sequential (default: permuted)")
+      ->type_name("NAME");
+  command
+      ->add_option_function<std::string>(
+          "--cache-fraction",
+          [request](const std::string& text) {
+            if (text == "auto") return request->dual.cache_fraction.reset();
+            double share = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+            if (error != std::errc() || end != text.data() + text.size() || !(share >= 0 && share < 1))
+              fail(ErrorKind::usage, "--cache-fraction '{}' is not auto or a number from 0 to below 1", text);
+            request->dual.cache_fraction = share;
+          },
+          "Of the memory for rows, for rows near the margin: F or auto (default: auto)")
+      ->type_name("F");
+  command->add_option("--store", options.store, "Where text is packed (default: INPUT.linblock)")->type_name("DIR");
+  add_text_options(*command, options.pack);
+  add_packing_options(*command, options.pack);
+  command
+      ->add_option("--checkpoint", request->checkpoint,
+                   "Where to keep what a resumed run needs (default: beside the model or the store)")
+      ->type_name("DIR");
+  command->add_option("--checkpoint-seconds", request->checkpoint_seconds, "How often (default: 10)")->type_name("X");
+  command->add_flag("--fresh", options.fresh, "Begin anew, whatever a checkpoint says");
+  add_json_option(*command, session);
+  add_quiet_option(*command, session);
+}
+
+Context prepare(TrainRequest& request, const std::string& folder, Session& session) {
+  request.options.pack.memory_bytes = request.memory_bytes;
+  request.options.pack.threads = request.threads;
+  request.options.solve.method = method_of(request);
+  Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
+  context.checkpoint.path = folder + "/STATE";
+  context.checkpoint.every_seconds = request.checkpoint_seconds;
+  return context;
+}
+
+Watching::Watching(const TrainRequest& request, const Context& context, Session& session)
+    : request_(request),
+      context_(context),
+      session_(session),
+      packing_(session.terminal, "packing"),
+      certifying_(session.terminal, "certifying"),
+      progress_(session.terminal, request.options.solve.tolerance),
+      trace_(request.trace) {}
+
+TrainObserver Watching::observer() {
+  const Terminal& terminal = session_.terminal;
+  TrainObserver observer;
+  observer.say = [&](const std::string& sentence) { terminal.say(sentence); };
+  observer.packing.stop = &session_.stop;
+  observer.packing.observer = [&](const PackProgress& done) {
+    packing_.update(done.bytes_read, done.total_bytes, grouped(done.rows) + " rows");
+  };
+  observer.plan = [&](const Plan& plan) {
+    packing_.finish();
+    terminal.say("plan: " + plan.describe());
+    if (!request_.dry_run)
+      trace_.begin(request_.options, plan, request_.memory_bytes,
+                   path_kind(context_.checkpoint.path) == PathKind::file);
+  };
+  observer.block = [&](const BlockReport& block) {
+    progress_.block(block);
+    trace_.block(block);
+  };
+  observer.certify = [&](double share) {
+    progress_.finish();
+    certifying_.show(share, "how far from the best possible");
+    if (share >= 1) certifying_.finish();
+  };
+  observer.pass = [&](const PassReport& pass, std::optional<double> test_accuracy) {
+    certifying_.finish();
+    progress_.pass(pass);
+    trace_.pass(pass, test_accuracy);
+    terminal.say(pass_words(pass, test_accuracy));
+  };
+  return observer;
+}
+
+std::string summary_words(const Summary& summary, uint64_t memory_bytes, double seconds) {
+  return fmt::format("{}{}; {} {}, {} read, {} of {} used, {:.2f} s", certified_words(summary),
+                     termination_words(summary.termination), summary.passes, summary.passes == 1 ? "pass" : "passes",
+                     human_bytes(summary.costs.bytes), human_bytes(peak_resident_bytes()), human_bytes(memory_bytes),
+                     seconds);
+}
+
+nlohmann::ordered_json summary_json(const TrainOptions& options, const StoreInfo& info, const Summary& summary,
+                                    double pack_seconds, double total_seconds) {
+  using Json = nlohmann::ordered_json;
+  constexpr std::array<const char*, 4> kTerminations = {"converged", "pass_limit", "time_limit", "interrupted"};
+  const Certificate certificate = summary.total();
+  return {{"rows", info.rows},
+          {"features", info.features()},
+          {"nonzeros", info.nonzeros},
+          {"passes", summary.passes},
+          {"bytes_read", summary.costs.bytes},
+          {"seconds",
+           {{"pack", pack_seconds},
+            {"read", summary.costs.read_seconds},
+            {"decode", summary.costs.decode_seconds},
+            {"wait", summary.costs.wait_seconds},
+            {"solve", summary.solve_seconds},
+            {"certify", summary.certify_seconds},
+            {"total", total_seconds}}},
+          {"peak_memory_bytes", peak_resident_bytes()},
+          {"primal", certificate.primal},
+          {"dual", summary.certified ? Json(certificate.dual) : Json(nullptr)},
+          {"gap", summary.certified ? Json(summary.largest_gap()) : Json(nullptr)},
+          {"certified", summary.certified},
+          {"termination", kTerminations[static_cast<size_t>(summary.termination)]},
+          {"solver", name_of(options.solve.method)},
+          {"plan", summary.plan.describe()}};
+}
+
+}  // namespace linblock::cli

@@ -1,0 +1,65 @@
+// What train, cv and tune have in common on the command line: options, what a person sees meanwhile, and words.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/trace.h"
+#include "cli/train_progress.h"
+#include "cli/train_request.h"
+
+namespace linblock::cli {
+
+// INPUT, and everything that is said about learning and packing.
+void add_learning_options(CLI::App& command, const std::shared_ptr<TrainRequest>& request, Session& session);
+
+// Made before the run, which keeps its state in it; gone afterwards where there is none.
+class CheckpointFolder {
+ public:
+  explicit CheckpointFolder(const std::string& path) : path_(path) {
+    if (path_kind(path) == PathKind::absent) make_directory(path);
+  }
+  ~CheckpointFolder() { remove_empty_directory(path_); }
+  CheckpointFolder(const CheckpointFolder&) = delete;
+  CheckpointFolder& operator=(const CheckpointFolder&) = delete;
+
+ private:
+  std::string path_;
+};
+
+// Packing and training as they go on, for as long as this lives.
+class Watching {
+ public:
+  Watching(const TrainRequest& request, const Context& context, Session& session);
+
+  TrainObserver observer();
+  Trace& trace() { return trace_; }
+
+ private:
+  const TrainRequest& request_;
+  const Context& context_;
+  Session& session_;
+  ProgressBar packing_;
+  ProgressBar certifying_;
+  TrainingProgress progress_;
+  Trace trace_;
+};
+
+// The request's options made complete, and its resources. `folder` keeps the checkpoint.
+Context prepare(TrainRequest& request, const std::string& folder, Session& session);
+
+// "certified within 0.8% of the best possible objective; 5 passes, 1.9 GB read, 41 MB of 64 MB used, 3.20 s"
+std::string summary_words(const Summary& summary, uint64_t memory_bytes, double seconds);
+
+// Saves the model; where that fails, says how it is had without training from the beginning.
+void save_or_explain(const TrainRequest& request, TrainReport& report, const std::string& state);
+
+// The keys that all three share: rows, passes, bytes_read, seconds, memory, certificate, plan.
+nlohmann::ordered_json summary_json(const TrainOptions& options, const StoreInfo& info, const Summary& summary,
+                                    double pack_seconds, double total_seconds);
+
+}  // namespace linblock::cli

@@ -1,0 +1,87 @@
+#include "learn/cross_validate.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "learn/stages.h"
+#include "solve/run.h"
+
+namespace linblock {
+
+void check_folds(uint64_t folds) {
+  if (folds < 2)
+    fail(ErrorKind::usage, "--folds {}: at least 2 are needed, one to learn from and one to test on", folds);
+  if (folds > UINT16_MAX) fail(ErrorKind::usage, "--folds {}: at most {} are possible", folds, UINT16_MAX);
+}
+
+std::vector<Task> fold_tasks(const Classes& classes, double cost, uint32_t folds, uint64_t seed) {
+  std::vector<Task> tasks;
+  for (uint32_t fold = 0; fold < folds; ++fold)
+    for (const int32_t positive : classes.positives)
+      tasks.push_back({.positive = positive,
+                       .cost = cost,
+                       .held_out = {.seed = seed, .parts = folds, .first = fold, .last = fold + 1}});
+  return tasks;
+}
+
+std::optional<double> mean_auc(const std::vector<FoldResult>& folds) {
+  double sum = 0;
+  size_t count = 0;
+  for (const FoldResult& fold : folds) {
+    if (!fold.auc) continue;
+    sum += *fold.auc;
+    ++count;
+  }
+  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+}
+
+CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, const Context& context,
+                               const TrainObserver& observer) {
+  check_folds(folds);
+  CrossValidation result;
+  const Stopwatch packing;
+  result.store = store_for(options, observer, result.packed);
+  result.pack_seconds = packing.seconds();
+  const Store store = Store::open(result.store);
+  result.info = store.info();
+  if (folds > store.info().rows)
+    fail(ErrorKind::input, "--folds {}: there are only {} rows, and each fold needs one", folds, store.info().rows);
+  const Classes classes = choose_classes(store.info(), options);
+  Problem problem = make_problem(store, options, classes);
+  problem.tasks = fold_tasks(classes, options.cost, folds, options.solve.seed);
+  Context solving = watched(context, observer);
+  solving.observer = [&](const PassReport& pass) { observer.pass(pass, {}); };
+  solving.reserved_bytes += HeldOutRows::bytes_for(store);
+  const size_t count = problem.tasks.size();
+  const size_t most = tasks_at_once(problem, options.solve, solving);
+  result.groups = (count + most - 1) / most;
+  if (result.groups > 1)
+    observer.say(fmt::format("{} models do not fit the memory together: {} groups of up to {}, one after another",
+                             count, result.groups, (count + result.groups - 1) / result.groups));
+  Stages stages(context.checkpoint, fmt::format("{}folds: {}\n", identity_of(options, context, store.info()), folds),
+                options.fresh);
+  if (stages.resumed()) observer.say("going on from the checkpoint '" + context.checkpoint.path + "'");
+  HeldOutRows held(store, classes, folds, options.solve.seed);
+  if (stages.left() != nullptr) {
+    result.summary = restore_summary(*stages.left());
+    held.restore(*stages.left(), "held out");
+  }
+  for (size_t group = stages.done(); group < result.groups; ++group) {
+    Problem part = problem;
+    part.tasks.assign(problem.tasks.begin() + static_cast<ptrdiff_t>(group * count / result.groups),
+                      problem.tasks.begin() + static_cast<ptrdiff_t>((group + 1) * count / result.groups));
+    std::vector<Solution> solutions;
+    solving.checkpoint = stages.checkpoint();
+    solving.on_answer = [&](const Block& block) { held.look_at(block, part, part.tasks, solutions, context.threads); };
+    add_summary(solve(part, options.solve, solutions, solving), result.summary);
+    stages.finish([&](SnapshotWriter& to) {
+      save_summary(result.summary, to);
+      held.save(to, "held out");
+    });
+  }
+  result.folds = held.folds();
+  result.pooled = held.pooled();
+  result.pooled.auc = mean_auc(result.folds);
+  return result;
+}
+
+}  // namespace linblock

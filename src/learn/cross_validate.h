@@ -1,0 +1,37 @@
+// Cross-validation: a model for each fold, all of them trained in the same reading of the data, and what they make of
+// the rows that each has not learned from.
+#pragma once
+
+#include <vector>
+
+#include "learn/held_out.h"
+#include "learn/prepare.h"
+
+namespace linblock {
+
+struct CrossValidation {
+  std::string store;
+  bool packed = false;
+  double pack_seconds = 0;
+  StoreInfo info;
+  size_t groups = 1;
+  Summary summary;  // of all folds and classes
+  std::vector<FoldResult> folds;
+  Evaluation pooled;  // every row once, as it was predicted when held out; AUC is the mean of the folds'
+  Spread accuracy() const { return accuracy_of(folds); }
+};
+
+// A row's fold is a function of its id and the seed.
+CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, const Context& context,
+                               const TrainObserver& observer);
+
+// Before any work: throws for a number of folds that cannot be.
+void check_folds(uint64_t folds);
+
+// A task for each fold and class, at one cost; a fold's classes stand together.
+std::vector<Task> fold_tasks(const Classes& classes, double cost, uint32_t folds, uint64_t seed);
+
+// The mean over those folds that have one.
+std::optional<double> mean_auc(const std::vector<FoldResult>& folds);
+
+}  // namespace linblock

@@ -1,0 +1,98 @@
+#include "learn/held_out.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/threads.h"
+
+namespace linblock {
+
+HeldOutRows::HeldOutRows(const Store& store, const Classes& classes, uint32_t folds, uint64_t seed)
+    : store_(&store), classes_(&classes), folds_(folds), seed_(seed), begin_(store.chunks().size() + 1, 0) {
+  for (size_t chunk = 0; chunk < store.chunks().size(); ++chunk)
+    begin_[chunk + 1] = begin_[chunk] + store.chunks()[chunk].rows;
+  rows_.resize(begin_.back());
+}
+
+void HeldOutRows::look_at_row(const Row& row, const Problem& problem, std::span<const Task> tasks,
+                              std::span<const Solution> solutions, Held& held) const {
+  const uint32_t fold = HeldOut::part_of(seed_, row.id, folds_);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].held_out.first != fold) continue;
+    const auto decision = static_cast<float>(margin_of(row, 1, problem.bias, solutions[i].weights));
+    const bool alone = classes_->positives.size() == 1;
+    if (!alone && held.fold != kNowhere && decision <= held.decision) continue;
+    held = {.fold = fold,
+            .label = row.label,
+            .predicted = alone && decision <= 0 ? classes_->labels[1] : tasks[i].positive,
+            .decision = decision};
+  }
+}
+
+void HeldOutRows::look_at(const Block& block, const Problem& problem, std::span<const Task> tasks,
+                          std::span<const Solution> solutions, size_t threads) {
+  for_each_on_threads(threads, block.chunks.size(), [&](size_t i) {
+    RowBuffer buffer;
+    const Chunk& chunk = *block.chunks[i];
+    for (size_t number = 0; number < chunk.rows(); ++number) {
+      const Row row = chunk.row(number, buffer);
+      if (row.weight != 0) look_at_row(row, problem, tasks, solutions, rows_[begin_[block.numbers[i]] + number]);
+    }
+  });
+}
+
+std::vector<FoldResult> HeldOutRows::folds() const {
+  std::vector<FoldResult> results(folds_);
+  std::vector<std::map<int32_t, uint64_t>> labels(folds_);
+  std::vector<std::vector<std::pair<float, bool>>> scores(classes_->positives.size() == 1 ? folds_ : 0);
+  for (const Held& held : rows_) {
+    if (held.fold == kNowhere) continue;
+    FoldResult& fold = results[held.fold];
+    ++fold.rows;
+    if (classes_->is_right(held.label, held.predicted)) ++fold.correct;
+    ++labels[held.fold][held.label];
+    if (!scores.empty()) scores[held.fold].emplace_back(held.decision, held.label == classes_->positives[0]);
+  }
+  for (uint32_t fold = 0; fold < folds_; ++fold) {
+    for (const auto& [label, rows] : store_->info().labels)
+      if (labels[fold][label] == rows) results[fold].learned_without.push_back(label);
+    if (!scores.empty()) results[fold].auc = area_under_curve(scores[fold]);
+  }
+  return results;
+}
+
+Evaluation HeldOutRows::pooled() const {
+  Evaluation result;
+  for (const Held& held : rows_)
+    if (held.fold != kNowhere) result.add(classes_->own_label(held.label), held.predicted);
+  return result;
+}
+
+double HeldOutRows::distance(const HeldOutRows& others) const {
+  double apart = 0;
+  double size = 0;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const double difference = double{rows_[i].decision} - double{others.rows_[i].decision};
+    apart += difference * difference;
+    size += double{rows_[i].decision} * double{rows_[i].decision};
+  }
+  return size > 0 ? std::sqrt(apart / size) : 0;
+}
+
+void HeldOutRows::save(SnapshotWriter& to, const std::string& name) const {
+  to.put(name, std::span<const Held>(rows_));
+}
+
+void HeldOutRows::restore(const SnapshotReader& from, const std::string& name) {
+  from.take(name, std::span<Held>(rows_));
+}
+
+Spread accuracy_of(const std::vector<FoldResult>& folds) {
+  Spread spread;
+  for (const FoldResult& fold : folds) spread.mean += fold.accuracy() / static_cast<double>(folds.size());
+  for (const FoldResult& fold : folds) spread.deviation += std::pow(fold.accuracy() - spread.mean, 2);
+  if (folds.size() > 1) spread.deviation = std::sqrt(spread.deviation / static_cast<double>(folds.size() - 1));
+  return spread;
+}
+
+}  // namespace linblock

@@ -1,0 +1,70 @@
+// What classifiers make of rows that they have not learned from: the held-out rows of a cross-validation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "learn/evaluate.h"
+#include "learn/prepare.h"
+
+namespace linblock {
+
+struct FoldResult {
+  uint64_t rows = 0;
+  uint64_t correct = 0;
+  std::optional<double> auc = {};             // two classes, both of them in the fold
+  std::vector<int32_t> learned_without = {};  // labels all of whose rows are held out
+  double accuracy() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
+};
+
+class HeldOutRows {
+ public:
+  HeldOutRows(const Store& store, const Classes& classes, uint32_t folds, uint64_t seed);
+
+  // What all rows of a store take.
+  static uint64_t bytes_for(const Store& store) { return store.info().physical_rows() * sizeof(Held); }
+
+  // The rows of a block that are held out from these tasks, of one cost, in the order of their labels. Tasks of one
+  // model may come in several calls.
+  void look_at(const Block& block, const Problem& problem, std::span<const Task> tasks,
+               std::span<const Solution> solutions, size_t threads);
+
+  std::vector<FoldResult> folds() const;
+  // Of all folds together.
+  Evaluation pooled() const;
+  // How far the decisions are from others, relative to their size.
+  double distance(const HeldOutRows& others) const;
+
+  void save(SnapshotWriter& to, const std::string& name) const;
+  void restore(const SnapshotReader& from, const std::string& name);
+
+ private:
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+  struct Held {
+    uint32_t fold = kNowhere;
+    int32_t label = 0;
+    int32_t predicted = 0;
+    float decision = 0;  // the largest of those that were made so far
+  };
+
+  void look_at_row(const Row& row, const Problem& problem, std::span<const Task> tasks,
+                   std::span<const Solution> solutions, Held& held) const;
+
+  const Store* store_;
+  const Classes* classes_;
+  uint32_t folds_;
+  uint64_t seed_;
+  std::vector<size_t> begin_;  // where a chunk's rows begin
+  std::vector<Held> rows_;
+};
+
+// Mean and standard deviation of the folds' accuracies.
+struct Spread {
+  double mean = 0;
+  double deviation = 0;
+};
+Spread accuracy_of(const std::vector<FoldResult>& folds);
+
+}  // namespace linblock

@@ -1,0 +1,328 @@
+#include "learn/tune.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/dot.h"
+#include "base/error.h"
+#include "learn/stages.h"
+#include "solve/run.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr double kLargestCost = 1024;   // of a path without a range: LIBLINEAR's
+constexpr double kPathFactor = 2;       // likewise
+constexpr double kUnchanged = 1e-3;     // decisions that differ by less, relative to their size, are the same model
+constexpr size_t kPatienceInCosts = 2;  // so many in a row before the path ends
+constexpr double kLeastLoss = 1e-3;     // of accuracy, to speak of a peak that has been passed
+constexpr size_t kMostCosts = 1000;
+constexpr double kWithinBounds = 1 - 1e-12;  // rounding must not lift an alpha above its bound
+constexpr size_t kCostsInMemory = 2;   // at a time, where rows are at hand anyway: each begins where the last ended
+constexpr size_t kCostsInReading = 8;  // at a time, where they are read for it
+
+// The largest |x|^2 of all rows: one reading.
+double largest_norm(const Store& store, double bias, const Context& context) {
+  double largest = 0;
+  RowBuffer buffer;
+  BlockStream stream(
+      store, BlockOrder::all(store),
+      {.memory_bytes = std::max(context.memory_bytes / 4, uint64_t{4} << 20), .threads = context.threads});
+  while (const RowBlock* block = stream.next()) {
+    for (const Chunk& chunk : block->chunks())
+      for (size_t row = 0; row < chunk.rows(); ++row) {
+        const Row one = chunk.row(row, buffer);
+        if (one.weight != 0) largest = std::max(largest, squared_norm(one.value));
+      }
+    if (context.stopped()) fail(ErrorKind::interrupted, "interrupted before the first cost");
+  }
+  return bias >= 0 ? largest + bias * bias : largest;
+}
+
+// Below it every row is at its bound, and all costs give the same model but for its length: LIBLINEAR's rule for -C.
+double smallest_useful_cost(const Store& store, const TrainOptions& options, const Context& context) {
+  const double norm = store.info().normalized && options.bias < 0 ? 1 : largest_norm(store, options.bias, context);
+  const double sum = static_cast<double>(store.info().rows) * std::max(norm, 1e-30);
+  const double cost = std::holds_alternative<Logistic>(options.loss) ? 1 / sum : 1 / (2 * sum);
+  return std::pow(2, std::floor(std::log2(std::min(cost, kLargestCost))));
+}
+
+// Duals scaled by new cost / old cost stay feasible, and w with them.
+Solution scaled(const Solution& from, double factor) {
+  factor *= kWithinBounds;
+  Solution to{.weights = from.weights, .duals = from.duals.scaled(factor)};
+  for (float& weight : to.weights) weight = static_cast<float>(weight * factor);
+  return to;
+}
+
+class Path {
+ public:
+  Path(const TrainOptions& options, uint32_t folds, const Context& context, const TrainObserver& observer,
+       const Store& store, std::vector<double> costs)
+      : options_(options),
+        folds_(folds),
+        context_(watched(context, observer)),
+        store_(store),
+        classes_(choose_classes(store.info(), options)),
+        problem_(make_problem(store, options, classes_)),
+        costs_(std::move(costs)) {
+    context_.observer = [&observer](const PassReport& pass) { observer.pass(pass, {}); };
+    models_ = folds_ * classes_.positives.size();
+    const uint64_t start = classes_.positives.size() *
+                           (store.info().physical_rows() * Duals::kBytesPerRow + problem_.weights() * sizeof(float));
+    context_.reserved_bytes += start;
+    at_once_ = costs_at_once();
+    context_.reserved_bytes += (at_once_ + 1) * HeldOutRows::bytes_for(store);
+  }
+
+  size_t at_once() const { return at_once_; }
+
+  // Trains the next costs; those before them are what is begun with.
+  void train_next(Tuning& tuning, const Checkpoint& checkpoint) {
+    const size_t first = tuning.costs.size();
+    const size_t count = std::min(at_once_, costs_.size() - first);
+    Problem problem = problem_;
+    problem.tasks.clear();
+    for (size_t i = first; i < first + count; ++i) {
+      const std::vector<Task> tasks = fold_tasks(classes_, costs_[i], folds_, options_.solve.seed);
+      problem.tasks.insert(problem.tasks.end(), tasks.begin(), tasks.end());
+    }
+    std::vector<Solution> solutions = begin_with(first, count);
+    std::vector<HeldOutRows> held(count, HeldOutRows(store_, classes_, folds_, options_.solve.seed));
+    Context context = context_;
+    context.checkpoint = checkpoint;
+    context.on_answer = [&](const Block& block) {
+      for (size_t i = 0; i < count; ++i)
+        held[i].look_at(block, problem, std::span<const Task>(problem.tasks).subspan(i * models_, models_),
+                        std::span<const Solution>(solutions).subspan(i * models_, models_), context.threads);
+    };
+    const Stopwatch clock;
+    const Summary summary = solve(problem, options_.solve, solutions, context);
+    const double seconds = clock.seconds();
+    add_summary(summary, tuning.summary);
+    for (size_t i = 0; i < count; ++i) {
+      const std::vector<FoldResult> folds = held[i].folds();
+      const Spread spread = accuracy_of(folds);
+      tuning.costs.push_back({.cost = costs_[first + i],
+                              .accuracy = spread.mean,
+                              .deviation = spread.deviation,
+                              .auc = mean_auc(folds).value_or(0),
+                              .passes = summary.passes,
+                              .seconds = seconds / static_cast<double>(count)});
+      unchanged_ = last_ && held[i].distance(*last_) < kUnchanged ? unchanged_ + 1 : 0;
+      last_ = std::move(held[i]);
+      if (tuning.costs.back().accuracy > tuning.costs[tuning.best].accuracy || first + i == 0) {
+        tuning.best = first + i;
+        tuning.start = mean_of_folds(std::span(solutions).subspan(i * models_, models_));
+      }
+    }
+    solutions.erase(solutions.begin(), solutions.end() - static_cast<ptrdiff_t>(models_));
+    previous_ = std::move(solutions);
+  }
+
+  // Why larger costs are not worth trying; empty: they are.
+  std::string enough(const Tuning& tuning) const {
+    if (unchanged_ >= kPatienceInCosts) return "larger costs no longer change the model";
+    const TunedCost& best = tuning.costs[tuning.best];
+    const double clear = std::max(kLeastLoss, best.deviation / std::sqrt(static_cast<double>(folds_)));
+    const size_t after = tuning.costs.size() - 1 - tuning.best;
+    if (after < kPatienceInCosts) return {};
+    const bool below = std::all_of(tuning.costs.end() - kPatienceInCosts, tuning.costs.end(),
+                                   [&](const TunedCost& one) { return one.accuracy < best.accuracy - clear; });
+    return below ? "the accuracy has clearly passed its peak" : "";
+  }
+
+  bool done(const Tuning& tuning) const { return tuning.costs.size() == costs_.size(); }
+
+  void save(SnapshotWriter& to, const Tuning& tuning) const {
+    to.put("costs", std::span<const TunedCost>(tuning.costs));
+    to.put("place", std::span<const uint64_t>(std::array<uint64_t, 2>{tuning.best, unchanged_}));
+    last_->save(to, "held out");
+    save_solutions(tuning.start, "start", to);
+    save_solutions(previous_, "previous", to);
+    save_summary(tuning.summary, to);
+  }
+
+  void restore(const SnapshotReader& from, Tuning& tuning) {
+    tuning.costs.resize(from.count<TunedCost>("costs"));
+    from.take("costs", std::span<TunedCost>(tuning.costs));
+    std::array<uint64_t, 2> place{};
+    from.take("place", std::span<uint64_t>(place));
+    tuning.best = place[0];
+    unchanged_ = place[1];
+    last_.emplace(store_, classes_, folds_, options_.solve.seed);
+    last_->restore(from, "held out");
+    tuning.start = restore_solutions(from, "start", classes_.positives.size());
+    previous_ = restore_solutions(from, "previous", models_);
+    tuning.summary = restore_summary(from);
+  }
+
+ private:
+  // As many as fit the memory; where all rows are in memory then, fewer, since a reading is nothing to be saved there.
+  size_t costs_at_once() const {
+    const auto plan_for = [&](size_t count) -> std::optional<Plan> {
+      Problem problem = problem_;
+      problem.tasks.assign(count * models_, {.cost = 1});
+      Context context = context_;
+      context.reserved_bytes += (count + 1) * HeldOutRows::bytes_for(store_);
+      try {
+        return make_plan(problem, options_.solve, context);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::memory || count == 1) throw;
+        return {};
+      }
+    };
+    size_t count = 1;
+    Plan plan = *plan_for(1);
+    if (plan.duals_in_file)
+      fail(ErrorKind::memory,
+           "the {} models of one cost do not fit --memory with the duals of all rows: give more memory, or use fewer "
+           "--folds",
+           models_);
+    while (count < std::min(kCostsInReading, costs_.size())) {
+      const size_t more = count + 1;
+      if (plan.rows != RowsHeld::streamed && more > kCostsInMemory) break;
+      const std::optional<Plan> next = plan_for(more);
+      if (!next || next->duals_in_file || (plan.rows != RowsHeld::streamed && next->rows == RowsHeld::streamed)) break;
+      plan = *next;
+      count = more;
+    }
+    return count;
+  }
+
+  std::vector<Solution> begin_with(size_t first, size_t count) {
+    std::vector<Solution> solutions;
+    for (size_t i = 0; i < count && !previous_.empty(); ++i)
+      for (const Solution& one : previous_) solutions.push_back(scaled(one, costs_[first + i] / costs_[first - 1]));
+    previous_.clear();
+    return solutions;
+  }
+
+  // A row is in all folds but one: so many shares of its alpha are at most its cost, and w is the mean of w.
+  std::vector<Solution> mean_of_folds(std::span<const Solution> solutions) const {
+    const size_t classes = classes_.positives.size();
+    const double share = kWithinBounds / static_cast<double>(folds_ - 1);
+    std::vector<Solution> means;
+    for (size_t c = 0; c < classes; ++c) {
+      Solution mean = scaled(solutions[c], share);
+      for (size_t fold = 1; fold < folds_; ++fold) {
+        const Solution& one = solutions[fold * classes + c];
+        mean.duals.add_scaled(one.duals, share);
+        for (size_t i = 0; i < mean.weights.size(); ++i)
+          mean.weights[i] += static_cast<float>(share * double{one.weights[i]});
+      }
+      means.push_back(std::move(mean));
+    }
+    return means;
+  }
+
+  static void save_solutions(const std::vector<Solution>& solutions, const std::string& name, SnapshotWriter& to) {
+    for (size_t i = 0; i < solutions.size(); ++i) {
+      to.put(fmt::format("{} {} weights", name, i), std::span<const float>(solutions[i].weights));
+      to.put(fmt::format("{} {} duals", name, i), std::span<const double>(solutions[i].duals.all()));
+    }
+  }
+
+  std::vector<Solution> restore_solutions(const SnapshotReader& from, const std::string& name, size_t count) const {
+    std::vector<Solution> solutions;
+    for (size_t i = 0; i < count; ++i) {
+      Solution one{.weights = std::vector<float>(problem_.weights()), .duals = Duals(store_)};
+      from.take(fmt::format("{} {} weights", name, i), std::span<float>(one.weights));
+      from.take(fmt::format("{} {} duals", name, i), one.duals.all());
+      solutions.push_back(std::move(one));
+    }
+    return solutions;
+  }
+
+  const TrainOptions& options_;
+  const uint32_t folds_;
+  Context context_;
+  const Store& store_;
+  const Classes classes_;
+  const Problem problem_;
+  const std::vector<double> costs_;
+  size_t models_ = 0;  // of one cost: folds times classes
+  size_t at_once_ = 1;
+  std::vector<Solution> previous_;   // of the last cost
+  std::optional<HeldOutRows> last_;  // what they make of the rows
+  uint64_t unchanged_ = 0;           // costs in a row that gave the same model
+};
+
+}  // namespace
+
+CostRange CostRange::parse(const std::string& text) {
+  std::array<double, 3> numbers{0, 0, kPathFactor};
+  size_t count = 0;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  for (; count < numbers.size() && at < end; ++count) {
+    const auto [after, error] = std::from_chars(at, end, numbers[count]);
+    if (error != std::errc() || (after < end && *after != ':')) break;
+    at = after < end ? after + 1 : end;
+  }
+  if (at != end || text.empty() || text.back() == ':' || count < 2)
+    fail(ErrorKind::usage, "--costs '{}' is not FROM:TO:FACTOR, such as 0.01:100:10", text);
+  const CostRange range{numbers[0], numbers[1], numbers[2]};
+  if (!(range.from > 0) || !std::isfinite(range.to) || !(range.factor > 1) || !std::isfinite(range.factor))
+    fail(ErrorKind::usage, "--costs '{}': costs are above 0 and the factor is above 1", text);
+  if (range.to < range.from)
+    fail(ErrorKind::usage, "--costs '{}' has no cost: it ends at {} and begins at {}", text, range.to, range.from);
+  if (range.costs().size() > kMostCosts)
+    fail(ErrorKind::usage, "--costs '{}' has more than {} costs: use a larger factor", text, kMostCosts);
+  return range;
+}
+
+std::vector<double> CostRange::costs() const {
+  std::vector<double> found;
+  // A little beyond, so that rounding does not lose the last.
+  for (double cost = from; cost <= to * (1 + 1e-9) && found.size() <= kMostCosts; cost *= factor) found.push_back(cost);
+  return found;
+}
+
+Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<CostRange>& range, const Context& context,
+            const TrainObserver& observer, const std::function<void(const TunedCost&)>& on_cost) {
+  check_folds(folds);
+  if (!std::holds_alternative<DualBlock>(options.solve.method))
+    fail(ErrorKind::usage, "tune goes on from the duals of the cost before: it needs --solver dual");
+  Tuning tuning;
+  const Stopwatch packing;
+  tuning.store = store_for(options, observer, tuning.packed);
+  tuning.pack_seconds = packing.seconds();
+  const Store store = Store::open(tuning.store);
+  tuning.info = store.info();
+  if (folds > store.info().rows)
+    fail(ErrorKind::input, "--folds {}: there are only {} rows, and each fold needs one", folds, store.info().rows);
+  choose_classes(store.info(), options);  // what cannot be told apart is refused before anything is read
+  const CostRange wanted =
+      range
+          ? *range
+          : CostRange{.from = smallest_useful_cost(store, options, context), .to = kLargestCost, .factor = kPathFactor};
+  Path path(options, folds, context, observer, store, wanted.costs());
+  Stages stages(context.checkpoint,
+                fmt::format("{}folds: {}\ncosts: {}:{}:{}\n", identity_of(options, context, store.info()), folds,
+                            wanted.from, wanted.to, wanted.factor),
+                options.fresh);
+  if (stages.resumed()) observer.say("going on from the checkpoint '" + context.checkpoint.path + "'");
+  if (stages.left() != nullptr) {
+    path.restore(*stages.left(), tuning);
+    for (const TunedCost& cost : tuning.costs) on_cost(cost);
+  }
+  observer.say(fmt::format("{} costs from {:.3g} to {:.3g}, {} folds; {} {} at a time", wanted.costs().size(),
+                           wanted.from, wanted.costs().back(), folds, path.at_once(),
+                           path.at_once() == 1 ? "cost" : "costs"));
+  while (!path.done(tuning)) {
+    if (!range && !tuning.costs.empty()) tuning.ended = path.enough(tuning);
+    if (!tuning.ended.empty()) break;
+    const size_t before = tuning.costs.size();
+    path.train_next(tuning, stages.checkpoint());
+    stages.finish([&](SnapshotWriter& to) { path.save(to, tuning); });
+    for (size_t i = before; i < tuning.costs.size(); ++i) on_cost(tuning.costs[i]);
+  }
+  return tuning;
+}
+
+}  // namespace linblock

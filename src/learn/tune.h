@@ -1,0 +1,50 @@
+// The choice of the cost: cross-validation along a path of costs, each begun where a smaller one ended.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "learn/cross_validate.h"
+
+namespace linblock {
+
+struct CostRange {
+  double from = 0;
+  double to = 0;
+  double factor = 2;
+
+  // "FROM:TO:FACTOR"; throws ErrorKind::usage.
+  static CostRange parse(const std::string& text);
+  std::vector<double> costs() const;
+};
+
+struct TunedCost {
+  double cost = 0;
+  double accuracy = 0;   // mean of the folds
+  double deviation = 0;  // standard deviation over the folds
+  double auc = 0;        // mean of the folds, two classes; 0: none
+  int passes = 0;        // of the reading that it shared with its neighbours
+  double seconds = 0;
+};
+
+struct Tuning {
+  std::string store;
+  bool packed = false;
+  double pack_seconds = 0;
+  StoreInfo info;
+  std::vector<TunedCost> costs;
+  size_t best = 0;         // among them: the smallest cost with the best accuracy
+  std::string ended = {};  // why no larger costs were tried; empty: the path's end
+  Summary summary;
+  // For the model of all rows: the mean of the best cost's folds, one a class. Feasible, and near the best.
+  std::vector<Solution> start;
+};
+
+// `range`: none begins with the smallest useful cost and goes on until the model no longer changes or the accuracy has
+// clearly passed its peak.
+Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<CostRange>& range, const Context& context,
+            const TrainObserver& observer, const std::function<void(const TunedCost&)>& on_cost);
+
+}  // namespace linblock
