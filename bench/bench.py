@@ -1,4 +1,4 @@
-"""Measures linblock: python3 bench/bench.py store|train --data DIR. One record a run goes to results/NAME.jsonl,
+"""Measures linblock: python3 bench/bench.py store|train|models --data DIR. One record a run goes to results/NAME.jsonl,
 the tables to stdout and, for docs/benchmarks.md, to results/NAME.md."""
 import argparse
 import os
@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import data
+import models
 import peers
 import report
 import runner
@@ -17,7 +18,7 @@ import train
 from experiments import Bench, Experiment, Outcome, Suite, remove, run_experiment
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-BENCHES: dict[str, Suite] = {"store": store.SUITE, "train": train.SUITE}
+BENCHES: dict[str, Suite] = {"store": store.SUITE, "train": train.SUITE, "models": models.SUITE}
 BESIDE_LINBLOCK = {"store_rates": "store_rates", "model_objective": "model_objective", "iteration_clock": "iteration_clock.so"}
 NO_DATA_SET = "generated"
 MOST_REPEATS_OF_LARGE = 2
@@ -115,12 +116,15 @@ def texts_for(data_set: str, experiments: list[Experiment], bench: Bench, real_d
     def make(name: str) -> Path:
         return data.make(name, bench.scratch, real_data, bench.tools["linblock"], bench.quick)
 
-    arguments = [program.arguments for experiment in experiments for program in experiment.all_programs() if program.tool in bench.tools]
+    arguments = " ".join(program.arguments for experiment in experiments for program in experiment.all_programs()
+                         if program.tool in bench.tools)
     texts = {"text": make(data_set)}
-    if any("{test}" in words for words in arguments):
+    if "{test}" in arguments:
         texts["test"] = make(f"{data_set}.test")
-    if any("{vw_text}" in words for words in arguments):
+    if "{vw_text}" in arguments:
         texts["vw_text"] = data.for_vw(texts["text"])
+    if "{first_rows}" in arguments or "{every_tenth}" in arguments:
+        texts |= data.changes_of(texts["text"])
     return texts
 
 

@@ -28,12 +28,12 @@ class Recipe:
     large: bool = False  # minutes a run: fewer of them, and none in a quick bench
 
 
-def documents(rows: int, **more) -> Recipe:
-    return Recipe(f"{{linblock}} generate documents -o - --rows {rows} --features 1000000 --nonzeros 110 -q", **more)
+def documents(rows: int, options: str = "--features 1000000 --nonzeros 110", **more) -> Recipe:
+    return Recipe(f"{{linblock}} generate documents -o - --rows {rows} {options} -q", **more)
 
 
 def real(source: str, **more) -> Recipe:
-    return Recipe("zstd -dcq {source}", source=source, **more)
+    return Recipe(f"{'xz' if source.endswith('.xz') else 'zstd'} -dcq {{source}}", source=source, **more)
 
 
 def splice(part: str, lengths_and_window: str, **more) -> Recipe:
@@ -41,18 +41,36 @@ def splice(part: str, lengths_and_window: str, **more) -> Recipe:
                   script="splice_expand.py", module="numpy", **more)
 
 
+CLASSES = "--features 100000 --nonzeros 110 --classes 20"
+
 # "NAME.test" is what a model of NAME is tested on.
 RECIPES = {
     "documents": documents(320_000),
     "documents.test": documents(340_000, rescale="--skip 320000"),  # the rows that follow; another seed has other classes
     "documents-many": documents(1_000_000),
+    "documents-some": documents(80_000),
+    "documents-20": documents(40_000, CLASSES),
+    "documents-20.test": documents(50_000, CLASSES, rescale="--skip 40000"),
     "dense": Recipe("{linblock} generate dense -o - --rows 265000 --features 100 -q"),
+    "20news": real("20news/20news.train.svm.zst"),
+    "20news.test": real("20news/20news.test.svm.zst"),
+    "a9a": real("a9a/a9a.svm.xz"),
+    "connect-4": real("connect-4/connect-4.svm.xz", rescale="--part train"),  # sorted by position: no part alone is like the rest
+    "connect-4.test": real("connect-4/connect-4.svm.xz", rescale="--part test"),
     "imdb": real("imdb/imdb.train.svm.zst"),
     "imdb.test": real("imdb/imdb.test8000.svm.zst"),
     "kddcup99": real("kddcup99/kddcup99.svm.zst", rescale="--positive 1"),  # normal against all attacks
     "kddcup99.test": real("kddcup99/kddcup99.t.svm.zst", rescale="--positive 1"),
+    "letter": real("letter/letter.scale.svm.xz"),
+    "letter.test": real("letter/letter.scale.t.svm.xz"),
     "mnist": real("mnist/mnist.svm.zst", rescale="--positive 1 --divide 255"),  # the digit 1 against the others
     "mnist.test": real("mnist/mnist.t3000.svm.zst", rescale="--positive 1 --divide 255"),
+    "mnist-digits": real("mnist/mnist.svm.zst", rescale="--divide 255"),  # all ten
+    "mnist-digits.test": real("mnist/mnist.t3000.svm.zst", rescale="--divide 255"),
+    "pendigits": real("pendigits/pendigits.svm.xz"),
+    "pendigits.test": real("pendigits/pendigits.t.svm.xz"),
+    "sector": real("sector/sector.scale.svm.xz"),
+    "sector.test": real("sector/sector.t.scale.svm.xz"),
     "splice": splice("100000", "6 6 141"),
     "splice.test": splice("modsel", "6 6 141"),
     "splice-unit": splice("100000", "6 6 141", rescale="--unit-length"),
@@ -82,10 +100,27 @@ def make(name: str, scratch: Path, real_data: Path | None, linblock: str, quick:
 
 def for_vw(text: Path) -> Path:
     """The same rows as Vowpal Wabbit reads them: a bar between the label and the features."""
-    converted = text.with_suffix(".vw")
-    if not converted.exists():
-        write_text([["sed", "s/ / | /", str(text)]], converted, rows=None)
-    return converted
+    return made_from(text, ".vw", ["sed", "s/ / | /", str(text)])
+
+
+def changes_of(text: Path) -> dict[str, Path]:
+    """For data that changes: its last tenth, the rows before that, and the ids of every tenth row."""
+    with text.open("rb") as file:
+        rows = sum(1 for _ in file)
+    first, last = rows - rows // 10, rows // 10
+    return {
+        "first_rows": made_from(text, ".first.svm", ["head", "-n", str(first), str(text)]),
+        "last_rows": made_from(text, ".last.svm", ["tail", "-n", str(last), str(text)]),
+        "every_tenth": made_from(text, ".ids", ["seq", "0", "10", str(rows - 1)]),
+    }
+
+
+def made_from(text: Path, ending: str, command: list[str]) -> Path:
+    """What the command prints, beside the text, made once."""
+    made = text.with_suffix(ending)
+    if not made.exists():
+        write_text([command], made, rows=None)
+    return made
 
 
 def pipeline_of(recipe: Recipe, real_data: Path | None, linblock: str) -> list[list[str]]:

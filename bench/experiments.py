@@ -21,7 +21,7 @@ from runner import Run, RunFailed
 class Program:
     name: str
     tool: str  # which program: "linblock", one beside it, or a peer's name
-    arguments: str  # {text}, {test}, {store}, {model}, {trace}, {generated}, {rows} and what is derived are filled in
+    arguments: str  # {text}, {store}, {model} and the other places of bench.py, {rows} and what is derived are filled in
     makes: str = ""  # files and folders, removed before each run, not timed
     says: str = ""  # what stdout must hold for the run to count
     preload: str = ""  # a library that the program is started with
@@ -187,16 +187,19 @@ def check_here(program: Program, bench: Bench) -> None:
 
 
 def check_options(linblock: str, command: str, *words: str) -> None:
+    known = help_of(linblock, command)
+    if not known:
+        raise Missing(f"this linblock has no {command}")
     for word in words:
-        if word.startswith("--") and word not in help_of(linblock, command):
+        if word.startswith("--") and word not in known:
             raise Missing(f"no {command} {word}")
 
 
 @functools.cache
 def help_of(linblock: str, command: str) -> frozenset[str]:
-    """The words of a command's help: an option that is not among them is not there yet."""
+    """The words of a command's help: an option that is not among them is not there yet. None, where no such command is."""
     text = subprocess.run([linblock, command, "--help"], capture_output=True, text=True).stdout
-    return frozenset(text.replace(",", " ").split())
+    return frozenset(text.replace(",", " ").split()) if f"Usage: linblock {command} " in text else frozenset()
 
 
 def remove(path: Path) -> None:

@@ -28,6 +28,7 @@ class Peer:
 
 PEERS = (
     Peer("liblinear-train", package="liblinear-tools", program="liblinear-train"),
+    Peer("liblinear-predict", package="liblinear-tools", program="liblinear-predict"),
     Peer("vw", package="vowpal-wabbit", program="vw"),
     Peer("scikit-learn", package="python3-sklearn", program=DEBIAN_PYTHON, module="sklearn"),
 )

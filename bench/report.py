@@ -20,7 +20,10 @@ def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, 
     reasons = missing(outcome, measure)
     if reasons:
         return outcome.data_set, measure.name, "not measured", str(bound or "-"), reasons[0]
-    values = measured(outcome, measure)
+    try:
+        values = measured(outcome, measure)
+    except KeyError as key:  # a program of another version says less
+        return outcome.data_set, measure.name, "not measured", str(bound or "-"), f"no {key} in what was printed"
     return (outcome.data_set, measure.name, f"{spread(values)} {measure.unit}".strip(), str(bound or "-"),
             verdict(median(values), bound, judged))
 

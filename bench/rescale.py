@@ -1,10 +1,11 @@
 """Svmlight text from stdin to stdout, changed so that every program gets the same problem:
-python3 rescale.py [--positive LABEL] [--divide NUMBER] [--unit-length] [--skip ROWS]"""
+python3 rescale.py [--positive LABEL] [--divide NUMBER] [--unit-length] [--skip ROWS] [--part train|test]"""
 import argparse
 import functools
 import itertools
 import math
 import sys
+from collections.abc import Iterable
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -13,6 +14,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--divide", type=float, default=1, metavar="NUMBER", help="divide every value by this")
     parser.add_argument("--unit-length", action="store_true", help="scale every row to unit length")
     parser.add_argument("--skip", type=int, default=0, metavar="ROWS", help="leave out the first rows")
+    parser.add_argument("--part", choices=("train", "test"), help="test: every fifth row; train: the others")
     return parser.parse_args()
 
 
@@ -43,7 +45,13 @@ def changed(line: bytes, options: argparse.Namespace) -> bytes:
     return label + b" " + features + b"\n"
 
 
+def chosen_rows(lines: Iterable[bytes], part: str | None) -> Iterable[bytes]:
+    if part is None:
+        return lines
+    return (line for number, line in enumerate(lines, start=1) if (number % 5 == 0) == (part == "test"))
+
+
 if __name__ == "__main__":
     chosen = parse_arguments()
-    lines = itertools.islice(sys.stdin.buffer, chosen.skip, None)
+    lines = chosen_rows(itertools.islice(sys.stdin.buffer, chosen.skip, None), chosen.part)
     sys.stdout.buffer.writelines(changed(line, chosen) for line in lines)

@@ -112,13 +112,14 @@ LIBLINEAR_MODEL, SGD_MODEL, VW_MODEL = "{model}-liblinear", "{model}-sgd", "{mod
 EVERYTHING = 4 << 30  # memory for all rows of any set
 
 
-def train(name: str, what: str, options: str = "", memory: object = "{memory}", **more_of_program) -> Program:
+def train(name: str, what: str, options: str = "", memory: object = "{memory}", threads: int = 2, model: str = "{model}",
+          **more_of_program) -> Program:
     """`what` is {text}, packed anew each time, or {store}."""
     from_text = what == "{text}"
     return Program(
         name, "linblock",
-        f"train {what} -o {{model}} --memory {memory} --threads 2 --fresh -q --json {'--store {store}' if from_text else ''} {options}",
-        makes="{model} {model}.checkpoint" + (" {store}" if from_text else ""), **more_of_program)
+        f"train {what} -o {model} --memory {memory} --threads {threads} --fresh -q --json {'--store {store}' if from_text else ''} {options}",
+        makes=f"{model} {model}.checkpoint" + (" {store}" if from_text else ""), **more_of_program)
 
 
 # Text to a certified model.
