@@ -205,10 +205,11 @@ Context prepare(TrainRequest& request, const std::string& folder, Session& sessi
   return context;
 }
 
-Watching::Watching(const TrainRequest& request, const Context& context, Session& session)
+Watching::Watching(const TrainRequest& request, const Context& context, Session& session, bool quietly)
     : request_(request),
       context_(context),
       session_(session),
+      quietly_(quietly),
       packing_(session.terminal, "packing"),
       certifying_(session.terminal, "certifying"),
       progress_(session.terminal, request.options.solve.tolerance),
@@ -224,7 +225,7 @@ TrainObserver Watching::observer() {
   };
   observer.plan = [&](const Plan& plan) {
     packing_.finish();
-    terminal.say("plan: " + plan.describe());
+    if (!quietly_) terminal.say("plan: " + plan.describe());
     if (!request_.dry_run)
       trace_.begin(request_.options, plan, request_.memory_bytes,
                    path_kind(context_.checkpoint.path) == PathKind::file);
@@ -242,7 +243,7 @@ TrainObserver Watching::observer() {
     certifying_.finish();
     progress_.pass(pass);
     trace_.pass(pass, test_accuracy);
-    terminal.say(pass_words(pass, test_accuracy));
+    if (!quietly_) terminal.say(pass_words(pass, test_accuracy));
   };
   return observer;
 }

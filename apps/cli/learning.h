@@ -34,7 +34,8 @@ class CheckpointFolder {
 // Packing and training as they go on, for as long as this lives.
 class Watching {
  public:
-  Watching(const TrainRequest& request, const Context& context, Session& session);
+  // `quietly`: without the plans and passes of each of many solves.
+  Watching(const TrainRequest& request, const Context& context, Session& session, bool quietly = false);
 
   TrainObserver observer();
   Trace& trace() { return trace_; }
@@ -43,6 +44,7 @@ class Watching {
   const TrainRequest& request_;
   const Context& context_;
   Session& session_;
+  bool quietly_;
   ProgressBar packing_;
   ProgressBar certifying_;
   TrainingProgress progress_;

@@ -68,7 +68,7 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
   check_folds(request.folds);
   const std::string checkpoint = train.model.empty() ? train.checkpoint_folder("tune") : train.checkpoint_folder();
   const Context context = prepare(train, checkpoint, session);
-  Watching watching(train, context, session);
+  Watching watching(train, context, session, true);
   const CheckpointFolder folder(checkpoint);
   Tuning tuning =
       tune(train.options, request.folds, request.costs, context, watching.observer(), [&](const TunedCost& one) {

@@ -54,7 +54,8 @@ double smallest_useful_cost(const Store& store, const TrainOptions& options, con
 // Duals scaled by new cost / old cost stay feasible, and w with them.
 Solution scaled(const Solution& from, double factor) {
   factor *= kWithinBounds;
-  Solution to{.weights = from.weights, .duals = from.duals.scaled(factor)};
+  Solution to{.weights = from.weights_of_duals.empty() ? from.weights : from.weights_of_duals,
+              .duals = from.duals.scaled(factor)};
   for (float& weight : to.weights) weight = static_cast<float>(weight * factor);
   return to;
 }
@@ -212,8 +213,9 @@ class Path {
       for (size_t fold = 1; fold < folds_; ++fold) {
         const Solution& one = solutions[fold * classes + c];
         mean.duals.add_scaled(one.duals, share);
+        const std::vector<float>& weights = one.weights_of_duals.empty() ? one.weights : one.weights_of_duals;
         for (size_t i = 0; i < mean.weights.size(); ++i)
-          mean.weights[i] += static_cast<float>(share * double{one.weights[i]});
+          mean.weights[i] += static_cast<float>(share * double{weights[i]});
       }
       means.push_back(std::move(mean));
     }
@@ -222,7 +224,9 @@ class Path {
 
   static void save_solutions(const std::vector<Solution>& solutions, const std::string& name, SnapshotWriter& to) {
     for (size_t i = 0; i < solutions.size(); ++i) {
-      to.put(fmt::format("{} {} weights", name, i), std::span<const float>(solutions[i].weights));
+      const Solution& one = solutions[i];
+      to.put(fmt::format("{} {} weights", name, i),
+             std::span<const float>(one.weights_of_duals.empty() ? one.weights : one.weights_of_duals));
       to.put(fmt::format("{} {} duals", name, i), std::span<const double>(solutions[i].duals.all()));
     }
   }

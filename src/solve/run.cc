@@ -230,7 +230,9 @@ void Run::settle(Certifying& one, std::vector<Certifier>& certifiers, size_t whi
   const bool mean_is_better = of_mean.primal < one.certificate.primal;
   if (mean_is_better) one.certificate = of_mean;
   if (!one.mend_above || one.certificate.gap() <= *one.mend_above) {
-    if (mean_is_better) weights.assign(one.mean.begin(), one.mean.end());
+    if (!mean_is_better) return;
+    one.solution->weights_of_duals = std::move(weights);
+    weights.assign(one.mean.begin(), one.mean.end());
     return;
   }
   const auto set_range = [&] {

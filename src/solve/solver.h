@@ -60,6 +60,8 @@ enum class Termination { converged, pass_limit, time_limit, interrupted };
 struct Solution {
   std::vector<float> weights = {};
   Duals duals = {};
+  // Where `weights` are a mean that turned out better: those that belong to the duals, to go on from.
+  std::vector<float> weights_of_duals = {};
 };
 
 // Decided once, before training, from the options, the data and the memory; equal plans give equal bits.
