@@ -1,7 +1,10 @@
 #include "learn/train.h"
 
+#include <charconv>
+
 #include "base/file.h"
 #include "cli/learning.h"
+#include "learn/state.h"
 
 namespace linblock::cli {
 
@@ -44,6 +47,7 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
   const Stopwatch clock;
   const TrainOptions& options = request.options;
   check_request(request, command);
+  if (request.keep_state) request.options.keep_state = state_path(request.model);
   const std::string checkpoint = request.checkpoint_folder();
   const Context context = prepare(request, checkpoint, session);
   Watching watching(request, context, session);
@@ -76,11 +80,29 @@ void add_train(CLI::App& app, Session& session) {
       ->expected(1);
   command->add_option("--trace", request->trace, "Write what each block and pass took and reached, as lines of JSON")
       ->type_name("FILE");
+  command->add_flag("--keep-state", request->keep_state, "Keep MODEL.state, which --warm can go on from");
+  command
+      ->add_option("--warm", options.warm, "Go on from this model's state: rows may have been added or removed since")
+      ->type_name("MODEL");
+  command
+      ->add_option_function<std::string>(
+          "--calibrate",
+          [&options](const std::string& text) {
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), options.calibrate);
+            if (error != std::errc() || end != text.data() + text.size() ||
+                !(options.calibrate > 0 && options.calibrate <= 0.5))
+              fail(ErrorKind::usage, "--calibrate '{}' is not a share of the rows, above 0 and up to 0.5", text);
+          },
+          "Hold out this share of the rows and learn probabilities from them, for hinge losses")
+      ->type_name("FRACTION");
   command->add_flag("--dry-run", request->dry_run, "Show the plan and stop");
   add_examples(*command,
                "  linblock train train.svm -o model\n"
                "  linblock train train.store -o model --loss hinge --cost 0.5 --memory 64M --tolerance 0.001\n"
-               "  linblock train train.svm -o model --test test.svm --class-weight balanced\n\n"
+               "  linblock train train.svm -o model --test test.svm --class-weight balanced\n"
+               "  linblock train days.store -o monday --keep-state\n"
+               "  linblock append days.store tuesday.svm\n"
+               "  linblock train days.store -o tuesday --warm monday --keep-state\n\n"
                "More than two classes are trained one against the rest, all of them in the same reading of the data.");
   command->callback([request, command, &session] { run_train(*request, *command, session); });
 }

@@ -19,6 +19,12 @@ void check_options(const TrainRequest& request, const CLI::App& command) {
   for (const char* option : {"--blocks", "--block-order"})
     if (request.dual.schedule != Schedule::fixed && command.count(option) > 0)
       fail(ErrorKind::usage, "{} needs --schedule fixed: other blocks are drawn anew for each pass", option);
+  const bool has_state = request.solver == "dual" || request.solver == "pegasos";
+  if (!has_state && (request.keep_state || !request.options.warm.empty()))
+    fail(ErrorKind::usage, "{} has nothing to go on from: --keep-state and --warm are for --solver dual and pegasos",
+         request.solver);
+  if (request.options.calibrate > 0 && std::holds_alternative<Logistic>(request.options.loss))
+    fail(ErrorKind::usage, "--calibrate is for hinge losses: a logistic model has probabilities of its own");
   if (request.solver == "pegasos" && std::holds_alternative<Logistic>(request.options.loss))
     fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
 }

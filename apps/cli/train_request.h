@@ -20,6 +20,7 @@ struct TrainRequest {
   uint64_t memory_bytes = 0;
   size_t threads = 1;
   bool dry_run = false;
+  bool keep_state = false;
 
   std::string checkpoint_folder() const { return checkpoint.empty() ? model + ".checkpoint" : checkpoint; }
   // Of a command without a model: beside the data.

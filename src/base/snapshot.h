@@ -28,9 +28,20 @@ class SnapshotWriter {
   requires std::is_arithmetic_v<T>
   void put(std::string_view name, T value) { put(name, std::span<const T>(&value, 1)); }
   void put(std::string_view name, const std::string& text) { put(name, std::span<const char>(text)); }
+  // An array that comes in pieces: so many values in all, then the pieces.
+  template <typename T>
+  void begin(std::string_view name, uint64_t count) {
+    begin_bytes(name, count * sizeof(T));
+  }
+  template <typename T>
+  requires std::is_trivially_copyable_v<T>
+  void add_piece(std::span<const T> values) {
+    write({reinterpret_cast<const unsigned char*>(values.data()), values.size_bytes()});
+  }
   void commit();
 
  private:
+  void begin_bytes(std::string_view name, uint64_t bytes);
   void add(std::string_view name, std::span<const unsigned char> bytes);
   void write(std::span<const unsigned char> bytes);
 

@@ -9,9 +9,6 @@
 
 namespace linblock {
 
-namespace {
-
-// The lines that differ, as "memory: 64 then, 128 now".
 std::string differences(const std::string& then, const std::string& now) {
   const auto lines = [](const std::string& text) {
     std::map<std::string, std::string> found;
@@ -33,6 +30,8 @@ std::string differences(const std::string& then, const std::string& now) {
   }
   return different;
 }
+
+namespace {
 
 std::string without_stage(const std::string& identity) { return identity.substr(0, identity.rfind("stage: ")); }
 

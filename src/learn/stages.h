@@ -34,6 +34,9 @@ class Stages {
   std::unique_ptr<SnapshotReader> left_;
 };
 
+// Of two identities, the lines that differ, as "memory: 64 then, 128 now".
+std::string differences(const std::string& then, const std::string& now);
+
 // What one solve adds to several.
 void add_summary(const Summary& part, Summary& whole);
 void save_summary(const Summary& summary, SnapshotWriter& to);

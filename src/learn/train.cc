@@ -1,13 +1,16 @@
 #include "learn/train.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/threads.h"
 #include "learn/examples.h"
 #include "learn/stages.h"
+#include "learn/state.h"
 #include "learn/test_rows.h"
 #include "solve/run.h"
 
@@ -16,6 +19,44 @@ namespace linblock {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr uint32_t kCalibrationParts = 1'000'000;
+
+// What tasks make of the rows that they have not learned from: for probabilities.
+class HeldOutScores {
+ public:
+  static constexpr uint64_t kBytesPerRow = sizeof(double) + 1;
+
+  HeldOutScores(const Problem& problem, size_t threads)
+      : problem_(problem), threads_(threads), scores_(problem.tasks.size()), right_(scores_.size()) {}
+
+  void look_at(const Block& block, const std::vector<Solution>& solutions) {
+    for_each_on_threads(threads_, solutions.size(), [&](size_t i) {
+      const Task& task = problem_.tasks[i];
+      RowBuffer buffer;
+      for (const Chunk* chunk : block.chunks)
+        for (size_t number = 0; number < chunk->rows(); ++number) {
+          if (!task.held_out.holds(chunk->id(number))) continue;
+          const Row row = chunk->row(number, buffer);
+          if (row.weight == 0) continue;
+          scores_[i].push_back(margin_of(row, 1, problem_.bias, solutions[i].weights));
+          right_[i].push_back(row.label == task.positive ? 1 : 0);
+        }
+    });
+  }
+
+  Sigmoid fit(size_t task) const {
+    if (scores_[task].empty())
+      fail(ErrorKind::input, "--calibrate: no row is held out; give a larger share, or leave it out");
+    return fit_sigmoid(scores_[task], right_[task]);
+  }
+
+ private:
+  const Problem& problem_;
+  size_t threads_;
+  std::vector<std::vector<double>> scores_;
+  std::vector<std::vector<uint8_t>> right_;
+};
 
 // Groups of tasks, one after another; one group where all of them fit the memory.
 class Training {
@@ -27,8 +68,10 @@ class Training {
         store_(store),
         classes_(choose_classes(store.info(), options)),
         problem_(make_problem(store, options, classes_)),
-        test_(options, store, classes_, context) {
+        test_(options, store, classes_, context),
+        state_(options.keep_state, context.checkpoint.path + ".kept", store, problem_) {
     context_.reserved_bytes += test_.reserved_bytes();
+    if (options.calibrate > 0) hold_out_rows();
     const size_t count = problem_.tasks.size();
     const size_t most = tasks_at_once(problem_, options.solve, context_);
     groups_ = (count + most - 1) / most;
@@ -56,6 +99,8 @@ class Training {
       if (groups_ > 1) stages.finish([&](SnapshotWriter& to) { save(to, report); });
     }
     if (test_.wanted() && groups_ > 1) report.test = test_.result();
+    report.model.calibration = calibration_;
+    if (state_.wanted()) state_.commit(state_identity(options_, problem_));
   }
 
   const Classes& classes() const { return classes_; }
@@ -70,6 +115,29 @@ class Training {
     return part;
   }
 
+  // For probabilities: what is learned from cannot tell how sure a decision is.
+  void hold_out_rows() {
+    for (Task& task : problem_.tasks)
+      task.held_out = {.seed = options_.solve.seed,
+                       .parts = kCalibrationParts,
+                       .first = 0,
+                       .last = static_cast<uint32_t>(std::ceil(options_.calibrate * kCalibrationParts))};
+    context_.reserved_bytes +=
+        static_cast<uint64_t>(static_cast<double>(store_.info().rows * problem_.tasks.size()) * options_.calibrate) *
+        HeldOutScores::kBytesPerRow;
+  }
+
+  void begin_warm(const Problem& problem, const Context& context, std::vector<Solution>& solutions) {
+    const Plan plan = make_plan(problem, options_.solve, context);
+    WarmStart warm = warm_start(state_path(options_.warm), options_, problem,
+                                plan.duals_in_file ? context.checkpoint.path + ".duals" : "", context.memory_bytes);
+    if (warm.known_rows + warm.new_rows > 0)
+      observer_.say(fmt::format("{} rows go on with the duals of '{}', {} are new{}", warm.known_rows, options_.warm,
+                                warm.new_rows,
+                                warm.recomputed ? "; some are gone for good, so the weights were made anew" : ""));
+    solutions = std::move(warm.solutions);
+  }
+
   void train_group(size_t number, const Checkpoint& checkpoint, TrainReport& report) {
     const Problem problem = group(number);
     Context context = context_;
@@ -80,11 +148,26 @@ class Training {
       observer_.pass(pass, tested ? std::optional(test_.test(*pass.solutions).accuracy()) : std::nullopt);
     };
     std::vector<Solution> solutions;
+    if (!options_.warm.empty() && path_kind(checkpoint.path) != PathKind::file) begin_warm(problem, context, solutions);
     if (!start_.empty())
       solutions.assign(std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number))),
                        std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number + 1))));
+    HeldOutScores scores(problem, context_.threads);
+    if (state_.wanted())
+      context.on_v = [&](size_t task, size_t begin, std::span<const double> v) {
+        state_.take_v(first_of(number) + task, begin, v);
+      };
+    if (state_.wanted() || options_.calibrate > 0)
+      context.on_answer = [&](const Block& block) {
+        if (state_.wanted()) state_.take_ids(block);
+        if (options_.calibrate > 0) scores.look_at(block, solutions);
+      };
     add_summary(solve(problem, options_.solve, solutions, context), report.summary);
-    for (Solution& solution : solutions) solution.duals = {};
+    for (size_t i = 0; i < solutions.size(); ++i) {
+      if (state_.wanted()) state_.take_solution(first_of(number) + i, solutions[i]);
+      solutions[i].duals = {};
+      if (options_.calibrate > 0) calibration_.push_back(scores.fit(i));
+    }
     if (test_.wanted() && groups_ == 1) report.test = test_.test(solutions);
     if (test_.wanted() && groups_ > 1) test_.add(solutions, first_of(number));
     if (classes_.positives.size() == 1) {
@@ -99,11 +182,14 @@ class Training {
 
   void save(SnapshotWriter& to, const TrainReport& report) const {
     save_summary(report.summary, to);
+    to.put("calibration", std::span<const Sigmoid>(calibration_));
     test_.save(to);
   }
 
   void take_up(const SnapshotReader& from, TrainReport& report) {
     report.summary = restore_summary(from);
+    calibration_.resize(from.count<Sigmoid>("calibration"));
+    from.take("calibration", std::span<Sigmoid>(calibration_));
     for (size_t i = 0; i < report.summary.certificates.size(); ++i) report.columns.add_from_file();
     report.model = make_model(store_, {}, classes_.labels, options_.bias, solver_type(options_));
     test_.restore(from);
@@ -114,10 +200,12 @@ class Training {
   const TrainObserver& observer_;
   const Store& store_;
   const Classes classes_;
-  const Problem problem_;
+  Problem problem_;
   TestRows test_;
   size_t groups_ = 1;
   std::vector<Solution> start_;
+  StateWriter state_;
+  std::vector<Sigmoid> calibration_;
 };
 
 }  // namespace
@@ -175,6 +263,8 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                {"dual", summary.certified ? Json(certificate.dual) : Json(nullptr)},
                {"gap", summary.certified ? Json(summary.largest_gap()) : Json(nullptr)},
                {"plan", summary.plan.describe()}};
+  for (const Sigmoid& sigmoid : report.model.calibration)
+    json["calibration"].push_back({sigmoid.slope, sigmoid.offset});
   if (summary.certificates.size() > 1) {
     json["tasks"] = Json::array();
     for (size_t i = 0; i < summary.certificates.size(); ++i)

@@ -36,6 +36,9 @@ class Duals {
   // Which version the next fetch of this chunk reads; 0: zeros.
   void set_version(uint32_t chunk, uint32_t version) { version_[chunk] = version; }
   void sync() const;
+  // Versions are counted from here: pass 1 puts back `base` + 1. Even, and not 0 where a warm start has written pages.
+  uint32_t base_version() const { return base_; }
+  void set_base_version(uint32_t version) { base_ = version; }
 
   // As many as the chunk has rows.
   std::span<double> page(size_t chunk) { return {alpha_.data() + at_[chunk], begin_[chunk + 1] - begin_[chunk]}; }
@@ -62,6 +65,7 @@ class Duals {
   std::vector<uint8_t> rest_;
   File file_;
   std::vector<uint32_t> version_;
+  uint32_t base_ = 0;
   Buffer page_bytes_;
 };
 

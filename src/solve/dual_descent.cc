@@ -76,7 +76,7 @@ bool DualDescent::solve_block(const Block& block, size_t number, const Rounds& r
   const bool finished =
       std::visit([&](const auto& loss) { return solve_block_with(loss, with_kept, number, rounds); }, problem_.loss);
   if (!finished) return false;
-  solution_.duals.put_back(block.numbers, static_cast<uint32_t>(pass_));
+  solution_.duals.put_back(block.numbers, solution_.duals.base_version() + static_cast<uint32_t>(pass_));
   const auto share = 1 / static_cast<float>(++mean_of_);
   for (size_t i = 0; i < mean_.size(); ++i) mean_[i] += share * (solution_.weights[i] - mean_[i]);
   return true;
@@ -281,16 +281,17 @@ void DualDescent::save(SnapshotWriter& to, const std::string& name) const {
   kept_.save(to, name);
   to.put(name + "resting losses", std::span<const double>(resting_losses_));
   to.put(name + "mean", std::span<const float>(mean_));
-  to.put(name + "descent", std::span<const double>(std::array{
-                               static_cast<double>(pass_), violation_, static_cast<double>(violations_), far_out_,
-                               losses_, dual_values_, static_cast<double>(mean_of_), met_all_ ? 1.0 : 0.0}));
+  to.put(name + "descent", std::span<const double>(
+                               std::array{static_cast<double>(pass_), violation_, static_cast<double>(violations_),
+                                          far_out_, losses_, dual_values_, static_cast<double>(mean_of_),
+                                          met_all_ ? 1.0 : 0.0, static_cast<double>(solution_.duals.base_version())}));
 }
 
 void DualDescent::restore(const SnapshotReader& from, const std::string& name, const BlockOrder& order, size_t done) {
   from.take(name + "weights", std::span<float>(solution_.weights));
   from.take(name + "resting losses", std::span<double>(resting_losses_));
   from.take(name + "mean", std::span<float>(mean_));
-  std::array<double, 8> numbers{};
+  std::array<double, 9> numbers{};
   from.take(name + "descent", std::span<double>(numbers));
   pass_ = static_cast<int>(numbers[0]);
   violation_ = numbers[1];
@@ -300,12 +301,14 @@ void DualDescent::restore(const SnapshotReader& from, const std::string& name, c
   dual_values_ = numbers[5];
   mean_of_ = static_cast<size_t>(numbers[6]);
   met_all_ = numbers[7] != 0;
+  solution_.duals.set_base_version(static_cast<uint32_t>(numbers[8]));
   if (solution_.duals.in_file()) {
     // What this pass has put back already, and what the pass before it has.
     const size_t chunks_done = done == 0 ? 0 : order.ends[done - 1];
     for (size_t i = 0; i < order.chunks.size(); ++i)
-      solution_.duals.set_version(order.chunks[i],
-                                  static_cast<uint32_t>(i < chunks_done || pass_ == 0 ? pass_ : pass_ - 1));
+      solution_.duals.set_version(
+          order.chunks[i],
+          solution_.duals.base_version() + static_cast<uint32_t>(i < chunks_done || pass_ == 0 ? pass_ : pass_ - 1));
   } else {
     from.take(name + "duals", solution_.duals.all());
     from.take(name + "rest", solution_.duals.all_rests());

@@ -29,17 +29,18 @@ constexpr double kLeastScale = 1e-9;  // below it u is made w again, before floa
 
 class PegasosSteps {
  public:
-  PegasosSteps(const Problem& problem, const Task& task, const Pegasos& method, uint64_t seed,
-               std::vector<float>& weights)
+  PegasosSteps(const Problem& problem, const Task& task, const Pegasos& method, uint64_t seed, Solution& solution)
       : problem_(problem),
         costs_(problem, task),
         held_out_(task.held_out),
         cost_(task.cost),
         method_(method),
         seed_(seed),
-        u_(weights),
+        u_(solution.weights),
+        steps_(solution.steps),
         size_(static_cast<double>(problem.store->info().rows) * task.held_out.learned_share() * task.cost) {
-    u_.assign(problem.weights(), 0);
+    u_.resize(problem.weights(), 0);
+    settle();  // |u|^2 of what is begun with
   }
 
   void begin_pass(int pass) {
@@ -151,10 +152,10 @@ class PegasosSteps {
   const Pegasos& method_;
   const uint64_t seed_;
   std::vector<float>& u_;
+  uint64_t& steps_;
   const double size_;  // l C
   double scale_ = 1;
   double norm2_ = 0;
-  uint64_t steps_ = 0;
   int pass_ = 0;
   double losses_ = 0;
   std::vector<uint32_t> order_;
@@ -174,7 +175,7 @@ Summary solve_pegasos(const Problem& problem, const SolveOptions& options, const
       .schedule = Schedule::fixed, .chunks_per_block = run.plan().chunks_per_block, .seed = options.seed};
   std::vector<PegasosSteps> tasks;
   for (size_t i = 0; i < problem.tasks.size(); ++i)
-    tasks.emplace_back(problem, problem.tasks[i], method, options.seed, solutions[i].weights);
+    tasks.emplace_back(problem, problem.tasks[i], method, options.seed, solutions[i]);
   const auto name = [](size_t task) { return fmt::format("{} ", task); };
   if (const auto checkpoint = run.take_checkpoint())
     for (size_t i = 0; i < tasks.size(); ++i) tasks[i].restore(*checkpoint, name(i));

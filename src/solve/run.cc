@@ -184,7 +184,11 @@ void Run::certify_pass(std::span<Certifying> those, std::vector<Certifier>& cert
         return true;
       },
       0, summary_.plan.certify_window_bytes);
-  for (size_t i = 0; i < those.size(); ++i) certifiers[i].end_pass(those[i].solution->weights);
+  for (size_t i = 0; i < those.size(); ++i) {
+    certifiers[i].end_pass(those[i].solution->weights);
+    const Certifier::Range range = certifiers[i].range();
+    if (context_.on_v) context_.on_v(static_cast<size_t>(those[i].task - problem_.tasks.data()), range.begin, range.v);
+  }
   ++certify_done_;
 }
 

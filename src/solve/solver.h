@@ -62,6 +62,7 @@ struct Solution {
   Duals duals = {};
   // Where `weights` are a mean that turned out better: those that belong to the duals, to go on from.
   std::vector<float> weights_of_duals = {};
+  uint64_t steps = 0;  // Pegasos: how many were made
 };
 
 // Decided once, before training, from the options, the data and the memory; equal plans give equal bits.
@@ -141,6 +142,8 @@ struct Context {
   std::function<void(const BlockReport&)> on_block = [](const BlockReport&) {};
   std::function<void(const PassReport&)> observer = [](const PassReport&) {};
   std::function<void(double share)> on_certify = [](double) {};  // how much of a certificate is done
+  // Every certificate's v = sum of alpha y x of a task, from feature `begin` on.
+  std::function<void(size_t task, size_t begin, std::span<const double> v)> on_v = {};
   // Wanted: one more pass over all rows when the answer stands, while those that are in memory still are.
   std::function<void(const Block&)> on_answer = {};
   const std::atomic<bool>* stop = nullptr;

@@ -1,0 +1,342 @@
+#include "learn/state.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "learn/stages.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr size_t kPiece = 32768;  // values
+constexpr uint32_t kWarmVersion = 2;
+
+// Where a chunk of the store stood when the state was made.
+struct ChunkPlace {
+  uint64_t segment = 0;
+  uint64_t number = 0;
+  uint64_t rows = 0;
+};
+
+std::vector<uint64_t> row_begins(const Store& store) {
+  std::vector<uint64_t> begin(store.chunks().size() + 1, 0);
+  for (size_t i = 0; i < store.chunks().size(); ++i) begin[i + 1] = begin[i] + store.chunks()[i].rows;
+  return begin;
+}
+
+std::vector<ChunkPlace> places_of(const Store& store) {
+  std::vector<ChunkPlace> places;
+  for (const ChunkInfo& chunk : store.chunks())
+    places.push_back({store.info().segments[chunk.segment].number, chunk.number, chunk.rows});
+  return places;
+}
+
+template <typename T>
+std::span<const unsigned char> bytes_of(std::span<const T> values) {
+  return {reinterpret_cast<const unsigned char*>(values.data()), values.size_bytes()};
+}
+
+// `count` values of a file become an array of the snapshot.
+template <typename T>
+void copy_array(const File& from, uint64_t count, const std::string& name, SnapshotWriter& to) {
+  to.begin<T>(name, count);
+  std::vector<T> piece(kPiece);
+  for (uint64_t at = 0; at < count; at += kPiece) {
+    const std::span<T> part(piece.data(), std::min<uint64_t>(kPiece, count - at));
+    from.read_exactly_at({reinterpret_cast<unsigned char*>(part.data()), part.size_bytes()}, at * sizeof(T));
+    to.add_piece(std::span<const T>(part));
+  }
+}
+
+}  // namespace
+
+std::string state_path(const std::string& model) { return model + ".state"; }
+
+std::string state_identity(const TrainOptions& options, const Problem& problem) {
+  std::string text = fmt::format("store: {:016x}\n", problem.store->info().seal);
+  text += fmt::format("loss: {}\ncost: {}\nbias: {}\n", name_of(options.loss), options.cost, options.bias);
+  text += fmt::format("solver: {}\n", name_of(options.solve.method));
+  std::string weights;
+  for (const auto& [label, weight] : problem.class_weights) weights += fmt::format(" {}={}", label, weight);
+  return text + fmt::format("class weights:{}\n", weights.empty() ? " none" : weights);
+}
+
+StateWriter::StateWriter(std::string path, std::string scratch, const Store& store, const Problem& problem)
+    : path_(std::move(path)),
+      scratch_(std::move(scratch)),
+      store_(store),
+      problem_(problem),
+      begin_(row_begins(store)) {}
+
+File StateWriter::scratch(const std::string& what) const { return File::open_update(scratch_ + "." + what); }
+
+void StateWriter::take_v(size_t task, size_t begin, std::span<const double> v) const {
+  scratch(fmt::format("v-{}", task)).write_at(bytes_of(v), begin * sizeof(double));
+}
+
+void StateWriter::take_ids(const Block& block) const {
+  const File file = scratch("ids");
+  std::vector<uint64_t> ids;
+  for (size_t i = 0; i < block.chunks.size(); ++i) {
+    ids.resize(block.chunks[i]->rows());
+    for (size_t row = 0; row < ids.size(); ++row) ids[row] = block.chunks[i]->id(row);
+    file.write_at(bytes_of(std::span<const uint64_t>(ids)), begin_[block.numbers[i]] * sizeof(uint64_t));
+  }
+}
+
+void StateWriter::take_solution(size_t task, Solution& solution) const {
+  if (solution.duals.empty()) {  // Pegasos
+    std::vector<double> w(solution.weights.begin(), solution.weights.end());
+    take_v(task, 0, w);
+    scratch(fmt::format("steps-{}", task)).write_at(bytes_of(std::span<const uint64_t>(&solution.steps, 1)), 0);
+    return;
+  }
+  const File file = scratch(fmt::format("alpha-{}", task));
+  for (uint32_t chunk = 0; chunk < store_.chunks().size(); ++chunk) {
+    solution.duals.fetch({&chunk, 1});
+    file.write_at(bytes_of(std::span<const double>(solution.duals.page(chunk))), begin_[chunk] * sizeof(double));
+  }
+}
+
+void StateWriter::commit(const std::string& identity) const {
+  SnapshotWriter to(path_);
+  to.put("identity", identity);
+  std::vector<int32_t> positives;
+  for (const Task& task : problem_.tasks) positives.push_back(task.positive);
+  to.put("positives", std::span<const int32_t>(positives));
+  to.put("chunks", std::span<const ChunkPlace>(places_of(store_)));
+  const bool has_duals = path_kind(scratch_ + ".steps-0") != PathKind::file;
+  if (has_duals) copy_array<uint64_t>(scratch("ids"), begin_.back(), "ids", to);
+  for (size_t task = 0; task < positives.size(); ++task) {
+    copy_array<double>(scratch(fmt::format("v-{}", task)), problem_.weights(), fmt::format("{} v", task), to);
+    if (has_duals)
+      copy_array<double>(scratch(fmt::format("alpha-{}", task)), begin_.back(), fmt::format("{} alpha", task), to);
+    else
+      copy_array<uint64_t>(scratch(fmt::format("steps-{}", task)), 1, fmt::format("{} steps", task), to);
+  }
+  to.commit();
+}
+
+namespace {
+
+// Finds for each row of the store where it stood in the state.
+class RowFinder {
+ public:
+  static constexpr uint64_t kNew = UINT64_MAX;
+
+  RowFinder(const SnapshotReader& state, const Store& store) : store_(store) {
+    std::vector<ChunkPlace> then(state.count<ChunkPlace>("chunks"));
+    state.take("chunks", std::span<ChunkPlace>(then));
+    std::map<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>> known;  // first row, rows
+    uint64_t row = 0;
+    for (const ChunkPlace& place : then) {
+      known[{place.segment, place.number}] = {row, place.rows};
+      row += place.rows;
+    }
+    first_.assign(store.chunks().size(), kNew);
+    const std::vector<ChunkPlace> now = places_of(store);
+    for (size_t i = 0; i < now.size(); ++i) {
+      const auto found = known.find({now[i].segment, now[i].number});
+      if (found == known.end() || found->second.second != now[i].rows) continue;
+      first_[i] = found->second.first;
+      known.erase(found);
+    }
+    // Rows of chunks that are no longer there may stand in others: compact keeps their ids.
+    for (const auto& [place, rows] : known) {
+      std::vector<uint64_t> ids(rows.second);
+      state.take_part("ids", rows.first, std::span<uint64_t>(ids));
+      for (uint64_t i = 0; i < ids.size(); ++i) lost_.emplace_back(ids[i], rows.first + i);
+    }
+    std::sort(lost_.begin(), lost_.end());
+    found_.assign(lost_.size(), false);
+  }
+
+  // Row by row: its place in the state, or kNew.
+  void find(uint32_t chunk, std::vector<uint64_t>& places) {
+    places.resize(store_.chunks()[chunk].rows);
+    if (first_[chunk] != kNew) {
+      for (size_t row = 0; row < places.size(); ++row) places[row] = first_[chunk] + row;
+      return;
+    }
+    std::fill(places.begin(), places.end(), kNew);
+    if (lost_.empty()) return;
+    Chunk rows;
+    store_.read(chunk, rows);
+    for (size_t row = 0; row < places.size(); ++row) {
+      const auto at = std::lower_bound(lost_.begin(), lost_.end(), std::pair(rows.id(row), uint64_t{0}));
+      if (at == lost_.end() || at->first != rows.id(row)) continue;
+      places[row] = at->second;
+      found_[static_cast<size_t>(at - lost_.begin())] = true;
+    }
+  }
+
+  // Of those that find() has not come across: places in the state.
+  std::vector<uint64_t> not_found() const {
+    std::vector<uint64_t> places;
+    for (size_t i = 0; i < lost_.size(); ++i)
+      if (!found_[i]) places.push_back(lost_[i].second);
+    return places;
+  }
+
+ private:
+  const Store& store_;
+  std::vector<uint64_t> first_;                      // by chunk
+  std::vector<std::pair<uint64_t, uint64_t>> lost_;  // id, place
+  std::vector<bool> found_;
+};
+
+// Row by row, the alphas of one task that stand at these places of the state.
+void take_alphas(const SnapshotReader& state, const std::string& name, std::span<const uint64_t> places,
+                 std::span<double> alphas) {
+  std::fill(alphas.begin(), alphas.end(), 0.0);
+  for (size_t row = 0; row < places.size();) {
+    if (places[row] == RowFinder::kNew) {
+      ++row;
+      continue;
+    }
+    size_t end = row + 1;  // a stretch that stood together
+    while (end < places.size() && places[end] == places[end - 1] + 1) ++end;
+    state.take_part(name, places[row], alphas.subspan(row, end - row));
+    row = end;
+  }
+}
+
+// v of a task, a range of features at a time: as it was, or anew from its duals.
+class WeightsOfDuals {
+ public:
+  WeightsOfDuals(const SnapshotReader& state, const Problem& problem, uint64_t memory_bytes)
+      : state_(state),
+        problem_(problem),
+        at_once_(std::max<uint64_t>(1, std::min<uint64_t>(problem.weights(), memory_bytes / 8 / sizeof(double)))) {}
+
+  // `changes`: chunks and rows whose alpha y x is taken from w (with_all: instead, all rows make it anew).
+  void set(const std::string& name, const Task& task, const std::vector<uint32_t>& chunks, bool anew,
+           const std::function<void(uint32_t, const Chunk&, std::span<double>)>& alphas_of, Solution& solution) const {
+    const size_t count = problem_.weights();
+    const size_t features = problem_.store->info().feature_numbers();
+    const size_t old = state_.count<double>(name);
+    const size_t old_features = old - (problem_.has_bias() ? 1 : 0);
+    solution.weights.assign(count, 0);
+    const RowCost costs(problem_, task);
+    std::vector<double> v;
+    std::vector<double> alphas;
+    RowBuffer buffer;
+    for (size_t begin = 0; begin < count; begin += at_once_) {
+      v.assign(std::min<size_t>(at_once_, count - begin), 0);
+      if (!anew && begin < old_features)
+        state_.take_part(name, begin, std::span(v).first(std::min(v.size(), old_features - begin)));
+      const bool with_bias = problem_.has_bias() && begin + v.size() == count;
+      if (!anew && with_bias) state_.take_part(name, old - 1, std::span(v).last(1));
+      for (const uint32_t number : chunks) {
+        Chunk chunk;
+        problem_.store->read(number, chunk);
+        alphas.resize(chunk.rows());
+        alphas_of(number, chunk, alphas);
+        for (size_t i = 0; i < chunk.rows(); ++i) {
+          if (alphas[i] == 0) continue;
+          const Row row = chunk.row(i, buffer);
+          const double scale = (anew ? 1 : -1) * alphas[i] * costs.sign(row);
+          for (size_t k = 0; k < row.index.size(); ++k)
+            if (row.index[k] >= begin && row.index[k] < std::min(begin + v.size(), features))
+              v[row.index[k] - begin] += scale * double{row.value[k]};
+          if (with_bias) v.back() += scale * problem_.bias;
+        }
+      }
+      std::transform(v.begin(), v.end(), solution.weights.begin() + static_cast<ptrdiff_t>(begin),
+                     [](double x) { return static_cast<float>(x); });
+    }
+  }
+
+ private:
+  const SnapshotReader& state_;
+  const Problem& problem_;
+  uint64_t at_once_;
+};
+
+}  // namespace
+
+WarmStart warm_start(const std::string& path, const TrainOptions& options, const Problem& problem,
+                     const std::string& duals_in_file, uint64_t memory_bytes) {
+  if (path_kind(path) != PathKind::file)
+    fail(ErrorKind::input, "--warm: there is no '{}': train that model with --keep-state first", path);
+  const SnapshotReader state(path);
+  const std::string then = state.take_text("identity");
+  const std::string now = state_identity(options, problem);
+  if (then != now)
+    fail(ErrorKind::usage,
+         "--warm: '{}' does not belong to this store and these options:{}\nGive the same ones, or train without --warm",
+         path, differences(then, now));
+  std::vector<int32_t> positives(state.count<int32_t>("positives"));
+  state.take("positives", std::span<int32_t>(positives));
+  const Store& store = *problem.store;
+  WarmStart warm;
+  warm.solutions.resize(problem.tasks.size());
+  const auto old_task = [&](const Task& task) {
+    return static_cast<size_t>(std::find(positives.begin(), positives.end(), task.positive) - positives.begin());
+  };
+  if (!state.has("ids")) {  // Pegasos: w and the number of steps are all there is
+    const WeightsOfDuals weights(state, problem, memory_bytes);
+    for (size_t i = 0; i < problem.tasks.size(); ++i) {
+      const size_t old = old_task(problem.tasks[i]);
+      if (old == positives.size()) continue;
+      weights.set(fmt::format("{} v", old), problem.tasks[i], {}, false, {}, warm.solutions[i]);
+      warm.solutions[i].steps = state.take<uint64_t>(fmt::format("{} steps", old));
+    }
+    return warm;
+  }
+  RowFinder finder(state, store);
+  std::vector<std::vector<uint64_t>> places(store.chunks().size());
+  std::vector<uint32_t> shrunk;  // chunks with rows that were removed
+  std::vector<uint32_t> all;
+  for (uint32_t chunk = 0; chunk < places.size(); ++chunk) {
+    finder.find(chunk, places[chunk]);
+    all.push_back(chunk);
+    if (!store.removed_from(chunk).empty()) shrunk.push_back(chunk);
+    for (const uint64_t place : places[chunk]) ++(place == RowFinder::kNew ? warm.new_rows : warm.known_rows);
+  }
+  const std::vector<uint64_t> gone = finder.not_found();
+  warm.gone_rows = gone.size() + store.info().removed.rows;
+  const WeightsOfDuals weights(state, problem, memory_bytes);
+  for (size_t i = 0; i < problem.tasks.size(); ++i) {
+    Solution& solution = warm.solutions[i];
+    solution.duals = duals_in_file.empty()
+                         ? Duals(store)
+                         : Duals(store, i == 0 ? duals_in_file : fmt::format("{}-{}", duals_in_file, i));
+    solution.duals.set_base_version(duals_in_file.empty() ? 0 : kWarmVersion);
+    solution.weights.assign(problem.weights(), 0);
+    const size_t old = old_task(problem.tasks[i]);
+    if (old == positives.size()) continue;
+    const std::string name = fmt::format("{} alpha", old);
+    // Rows that are gone cannot be taken from w, unless they had no part in it.
+    const bool anew = std::any_of(gone.begin(), gone.end(), [&](uint64_t place) {
+      double alpha = 0;
+      state.take_part(name, place, std::span<double>(&alpha, 1));
+      return alpha != 0;
+    });
+    warm.recomputed = warm.recomputed || anew;
+    const auto alphas_of = [&](uint32_t chunk, const Chunk& rows, std::span<double> alphas) {
+      take_alphas(state, name, places[chunk], alphas);
+      for (size_t row = 0; row < rows.rows(); ++row)
+        if (rows.removed(row) == anew) alphas[row] = 0;
+    };
+    weights.set(fmt::format("{} v", old), problem.tasks[i], anew ? all : shrunk, anew, alphas_of, solution);
+    for (uint32_t chunk = 0; chunk < places.size(); ++chunk) {
+      solution.duals.fetch({&chunk, 1});
+      const std::span<double> page = solution.duals.page(chunk);
+      take_alphas(state, name, places[chunk], page);
+      if (const auto removed = store.removed_from(chunk); !removed.empty()) {
+        Chunk rows;
+        store.read(chunk, rows);
+        for (size_t row = 0; row < page.size(); ++row)
+          if (rows.removed(row)) page[row] = 0;
+      }
+      solution.duals.put_back({&chunk, 1}, kWarmVersion);
+    }
+  }
+  return warm;
+}
+
+}  // namespace linblock
