@@ -29,12 +29,16 @@ void SnapshotWriter::write(std::span<const unsigned char> bytes) {
   checksum_.add(bytes);
 }
 
-void SnapshotWriter::add(std::string_view name, std::span<const unsigned char> bytes) {
+void SnapshotWriter::begin(std::string_view name, uint64_t bytes) {
   unsigned char sizes[16];
   store(sizes, static_cast<uint64_t>(name.size()));
-  store(sizes + 8, static_cast<uint64_t>(bytes.size()));
+  store(sizes + 8, bytes);
   write(sizes);
   write(bytes_of(name));
+}
+
+void SnapshotWriter::add(std::string_view name, std::span<const unsigned char> bytes) {
+  begin(name, bytes.size());
   write(bytes);
 }
 

@@ -28,9 +28,20 @@ class SnapshotWriter {
   requires std::is_arithmetic_v<T>
   void put(std::string_view name, T value) { put(name, std::span<const T>(&value, 1)); }
   void put(std::string_view name, const std::string& text) { put(name, std::span<const char>(text)); }
+  // One array that lies in several places.
+  template <typename T>
+  requires std::is_trivially_copyable_v<T>
+  void put_parts(std::string_view name, std::span<const std::span<const T>> parts) {
+    uint64_t bytes = 0;
+    for (const std::span<const T>& part : parts) bytes += part.size_bytes();
+    begin(name, bytes);
+    for (const std::span<const T>& part : parts)
+      write({reinterpret_cast<const unsigned char*>(part.data()), part.size_bytes()});
+  }
   void commit();
 
  private:
+  void begin(std::string_view name, uint64_t bytes);
   void add(std::string_view name, std::span<const unsigned char> bytes);
   void write(std::span<const unsigned char> bytes);
 
