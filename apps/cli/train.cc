@@ -147,6 +147,7 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
   options.pack.threads = request.threads;
   check_request(request, command);
   options.solve.method = method_of(request);
+  if (all_classes_at_once(request)) options.loss = Hinge{};
   const std::string checkpoint = request.checkpoint_folder();
   Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
   context.checkpoint.path = checkpoint + "/STATE";
@@ -219,6 +220,10 @@ void add_train(CLI::App& app, Session& session) {
           "--bias", [&options](const std::string& text) { options.bias = positive_number(text, "--bias"); },
           "Add a constant feature of this value (default: none)")
       ->type_name("B");
+  command
+      ->add_option("--multiclass", request->multiclass,
+                   "one-vs-rest, or crammer-singer: all classes at once (default: one-vs-rest)")
+      ->type_name("NAME");
   command->add_option("--positive", options.positive, "This label against all others")->type_name("LABEL");
   command
       ->add_option_function<std::vector<std::string>>(

@@ -81,7 +81,10 @@ Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, 
       ++result.correct;
       ++result.classes[label].correct;
     }
-    if (model.columns() == 1) scores.emplace_back(static_cast<float>(decision.decisions[0]), label == model.labels[0]);
+    if (model.labels.size() == 2)
+      scores.emplace_back(
+          static_cast<float>(decision.decisions[0] - (model.columns() == 2 ? decision.decisions[1] : 0)),
+          label == model.labels[0]);
     if (model.has_probability()) {
       model.probabilities(decision.decisions, shares);
       const auto found = std::find(model.labels.begin(), model.labels.end(), label);

@@ -93,7 +93,10 @@ class Training {
     };
     std::vector<Solution> solutions;
     add_summary(solve(problem, options_.solve, solutions, context), report.summary);
-    for (Solution& solution : solutions) solution.duals = {};
+    for (Solution& solution : solutions) {
+      solution.duals = {};
+      solution.class_duals = {};
+    }
     if (test_.wanted() && groups_ == 1) report.test = test_.test(solutions);
     if (test_.wanted() && groups_ > 1) test_.add(solutions, first_of(number));
     if (classes_.positives.size() == 1) {

@@ -38,6 +38,19 @@ refused() {
   refused 2 --solver pegasos --loss logistic -- "pegasos is for hinge and squared-hinge"
 }
 
+@test "crammer-singer takes no other loss, no single label and no other solver" {
+  before=$(ls)
+  refused 2 --multiclass both -- "--multiclass 'both' is not one-vs-rest or crammer-singer"
+  refused 2 --multiclass crammer-singer --loss logistic -- "leave out --loss logistic"
+  refused 2 --multiclass crammer-singer --positive 1 -- "leave out --positive 1"
+  refused 2 --multiclass crammer-singer --step 2 -- "--step is for --solver pegasos"
+  for option in "--cache-fraction 0.5" "--inner 2" "--schedule fixed" "--blocks 2" "--solver pegasos"; do
+    refused 2 --multiclass crammer-singer $option -- "leave out ${option% *}"
+  done
+  run linblock train good.svm -o m --multiclass crammer-singer --loss hinge --solver dual
+  expect 0 "certified"
+}
+
 @test "options that would be ignored are refused" {
   before=$(ls)
   refused 2 --blocks 3 -- "--blocks needs --schedule fixed"
