@@ -2,9 +2,9 @@
 // memory. Pages beside the chunks, as Duals has them; packed, 3 bytes a row and 10 a pair, and a page is open only
 // while its block is worked on.
 //
-// How many pairs there will be is known when they are there: a plan counts a bounded number for each row, and the
-// solver looks at bytes() after every block and gives up, with the numbers, before the memory is exceeded by more than
-// what one block can add.
+// How many pairs there will be is known when they are there. A plan counts a bounded number for each row, and a solver
+// goes by bytes(): where that memory is nearly full, a row that has its share gets a new class only in place of
+// another; and if it were exceeded nevertheless, the run ends after that block, with the numbers.
 #pragma once
 
 #include <algorithm>

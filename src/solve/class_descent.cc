@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kNewClasses = 3;    // that a visit may bring in; the plan has room for as many a row
-constexpr double kNearlyFull = 0.8;  // of the memory for duals: from then on one at a time
+constexpr double kNearlyFull = 0.8;  // of the memory for duals: from then on one at a time, and for full rows instead
 constexpr uint8_t kRestPasses = 2;   // for a row that is clearly at a bound
 constexpr double kFarOut = 2;        // so many times the mean violation
 constexpr double kAtBound = 1 - 1e-12;
@@ -34,6 +34,9 @@ ClassDescent::ClassDescent(const Problem& problem, const Task& task, uint64_t se
       seed_(seed),
       solution_(solution),
       duals_bytes_(duals_bytes),
+      planned_(std::max<size_t>(
+          1, (duals_bytes / std::max<uint64_t>(1, problem.store->info().physical_rows()) - SparseDuals::kBytesPerRow) /
+                 SparseDuals::kBytesPerPair)),
       stop_(stop),
       sums_(classes_),
       scores_(classes_) {
@@ -55,7 +58,9 @@ bool ClassDescent::solve_block(const Block& block, size_t number, size_t rounds)
   collect(block);
   solution_.class_duals.fetch(block.numbers);
   const auto held = static_cast<double>(solution_.class_duals.bytes());
-  new_classes_ = held > kNearlyFull * static_cast<double>(duals_bytes_) ? 1 : kNewClasses;
+  const bool nearly_full = held > kNearlyFull * static_cast<double>(duals_bytes_);
+  new_classes_ = nearly_full ? 1 : kNewClasses;
+  most_classes_ = nearly_full ? planned_ : classes_;
   Random random(seed_, mix64(static_cast<uint64_t>(pass_), number));
   const Stopwatch working;
   bool finished = true;
@@ -204,11 +209,24 @@ void ClassDescent::step(const Row& row, size_t own, double score, double sum, do
     candidates_.erase(end, candidates_.end());
   }
   if (candidates_.size() > old) best_class_duals(candidates_, own_b, norm2, cost);
+  make_room(own_b, norm2, cost);
   change_weights(row, own);
   pairs_.clear();
   for (const ClassCandidate& one : candidates_)
     if (one.dual > 0) pairs_.push_back({.number = one.number, .dual = one.dual});
   solution_.class_duals.set_row(origin.chunk, origin.row, pairs_);
+}
+
+// Where the memory is short, the classes that a row has least of go, and the others are the best without them.
+void ClassDescent::make_room(double own_b, double norm2, double cost) {
+  dropped_.clear();
+  while (candidates_.size() > most_classes_ && candidates_[most_classes_].dual > 0) {
+    dropped_.push_back(candidates_.back());
+    dropped_.back().dual = 0;
+    candidates_.pop_back();
+    best_class_duals(candidates_, own_b, norm2, cost);
+  }
+  candidates_.insert(candidates_.end(), dropped_.begin(), dropped_.end());
 }
 
 void ClassDescent::change_weights(const Row& row, size_t own) {

@@ -16,7 +16,7 @@ namespace linblock {
 
 class ClassDescent {
  public:
-  // Goes on from the solution's weights and duals, which must be there. Its duals may take so many bytes. `stop` ends
+  // Goes on from the solution's weights and duals, which must be there. Its duals may take so many bytes; `stop` ends
   // the rounds over a block that takes long.
   ClassDescent(const Problem& problem, const Task& task, uint64_t seed, Solution& solution, uint64_t duals_bytes,
                const std::atomic<bool>* stop);
@@ -42,6 +42,7 @@ class ClassDescent {
   void visit(const Block& block, uint32_t place, bool first);
   void rest(RowCache::Origin origin, double loss);
   void step(const Row& row, size_t own, double score, double sum, double cost, RowCache::Origin origin);
+  void make_room(double own_b, double norm2, double cost);
   void change_weights(const Row& row, size_t own);
 
   const Problem& problem_;
@@ -52,13 +53,16 @@ class ClassDescent {
   const uint64_t seed_;
   Solution& solution_;
   const uint64_t duals_bytes_;
+  const size_t planned_;  // classes a row, in the mean, that there is memory for
   const std::atomic<bool>* stop_;
-  size_t new_classes_ = 1;  // that a visit may bring in
+  size_t most_classes_ = 1;  // that a row may have after a visit
+  size_t new_classes_ = 1;   // that a visit may bring in
   std::vector<uint32_t> places_;
   RowBuffer buffer_;
   std::vector<float> sums_;
   std::vector<double> scores_;
   std::vector<ClassCandidate> candidates_;
+  std::vector<ClassCandidate> dropped_;
   std::vector<ClassDual> pairs_;
   std::vector<std::pair<size_t, float>> changes_;
   int pass_ = 0;

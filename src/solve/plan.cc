@@ -18,7 +18,8 @@ constexpr uint64_t kKeptRowsShare = 3;  // one in so many rows may be kept where
 constexpr uint64_t kKeptRowBytes = 64;  // ... on a list with so many bytes a row
 // Crammer and Singer: duals that are not zero, for each row, in the mean.
 constexpr uint64_t kLeastPairs = 3;  // as many as a row's first step can make
-constexpr uint64_t kMostPairs = 16;  // where there is room
+constexpr uint64_t kUsualPairs = 8;
+constexpr uint64_t kMostPairs = 16;  // where there is much room
 
 // What chunks take in memory.
 struct ChunkSums {
@@ -142,9 +143,10 @@ uint64_t class_duals_bytes(const Wanted& wanted, uint64_t rows, uint64_t room) {
   const auto bytes = [&](uint64_t pairs) {
     return wanted.tasks() * rows * (SparseDuals::kBytesPerRow + std::min(pairs, others) * SparseDuals::kBytesPerPair);
   };
-  const uint64_t for_rows =
-      std::min(wanted.chunks.encoded, 2 * wanted.usual_chunks() * wanted.chunks.largest) + wanted.v();
-  uint64_t pairs = kMostPairs;
+  const uint64_t for_rows = std::min(wanted.chunks.encoded, 2 * wanted.usual_chunks() * wanted.chunks.largest) +
+                            std::min(wanted.v(), kLeastCertifyBytes);
+  // Many are worth less than a certificate in one pass.
+  uint64_t pairs = bytes(kMostPairs) + for_rows + wanted.v() <= room ? kMostPairs : kUsualPairs;
   while (pairs > kLeastPairs && bytes(pairs) + for_rows > room) --pairs;
   return bytes(pairs);
 }
