@@ -91,6 +91,10 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
           "--bias", [&options](const std::string& text) { options.bias = positive_number(text, "--bias"); },
           "Add a constant feature of this value (default: none)")
       ->type_name("B");
+  command
+      ->add_option("--multiclass", request->multiclass,
+                   "one-vs-rest, or crammer-singer: all classes at once (default: one-vs-rest)")
+      ->type_name("NAME");
   command->add_option("--positive", options.positive, "This label against all others")->type_name("LABEL");
   command
       ->add_option_function<std::vector<std::string>>(
@@ -199,6 +203,7 @@ Context prepare(TrainRequest& request, const std::string& folder, Session& sessi
   request.options.pack.memory_bytes = request.memory_bytes;
   request.options.pack.threads = request.threads;
   request.options.solve.method = method_of(request);
+  if (all_classes_at_once(request)) request.options.loss = Hinge{};
   Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
   context.checkpoint.path = folder + "/STATE";
   context.checkpoint.every_seconds = request.checkpoint_seconds;

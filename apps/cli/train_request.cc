@@ -10,6 +10,17 @@ namespace {
 
 // An option that would be ignored is refused: whoever gave it expects something of it.
 void check_options(const TrainRequest& request, const CLI::App& command) {
+  if (all_classes_at_once(request)) {
+    if (command.count("--loss") > 0 && !std::holds_alternative<Hinge>(request.options.loss))
+      fail(ErrorKind::usage, "--multiclass crammer-singer has a hinge loss of its own: leave out --loss {}",
+           name_of(request.options.loss));
+    if (request.options.positive)
+      fail(ErrorKind::usage, "--multiclass crammer-singer tells all labels apart: leave out --positive {}",
+           *request.options.positive);
+    for (const char* option : {"--solver", "--schedule", "--blocks", "--block-order", "--inner", "--cache-fraction"})
+      if (command.count(option) > 0 && (option != std::string("--solver") || request.solver != "dual"))
+        fail(ErrorKind::usage, "--multiclass crammer-singer is a solver of its own: leave out {}", option);
+  }
   for (const char* option : {"--schedule", "--blocks", "--block-order", "--inner", "--cache-fraction"})
     if (request.solver != "dual" && command.count(option) > 0)
       fail(ErrorKind::usage, "{} is for --solver dual, and {} has no such choice: leave it out", option,
@@ -19,10 +30,10 @@ void check_options(const TrainRequest& request, const CLI::App& command) {
   for (const char* option : {"--blocks", "--block-order"})
     if (request.dual.schedule != Schedule::fixed && command.count(option) > 0)
       fail(ErrorKind::usage, "{} needs --schedule fixed: other blocks are drawn anew for each pass", option);
-  const bool has_state = request.solver == "dual" || request.solver == "pegasos";
+  const bool has_state = (request.solver == "dual" || request.solver == "pegasos") && !all_classes_at_once(request);
   if (!has_state && (request.keep_state || !request.options.warm.empty()))
     fail(ErrorKind::usage, "{} has nothing to go on from: --keep-state and --warm are for --solver dual and pegasos",
-         request.solver);
+         all_classes_at_once(request) ? request.multiclass : request.solver);
   if (request.options.calibrate > 0 && std::holds_alternative<Logistic>(request.options.loss))
     fail(ErrorKind::usage, "--calibrate is for hinge losses: a logistic model has probabilities of its own");
   if (request.solver == "pegasos" && std::holds_alternative<Logistic>(request.options.loss))
@@ -38,6 +49,9 @@ void check_output(const std::string& path, const char* option) {
 }  // namespace
 
 Method method_of(const TrainRequest& request) {
+  if (request.multiclass != "one-vs-rest" && !all_classes_at_once(request))
+    fail(ErrorKind::usage, "--multiclass '{}' is not one-vs-rest or crammer-singer", request.multiclass);
+  if (all_classes_at_once(request)) return CrammerSinger{};
   if (request.solver == "dual") return request.dual;
   if (request.solver == "pegasos") return request.pegasos;
   if (request.solver == "average") return Average{};

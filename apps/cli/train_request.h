@@ -10,6 +10,7 @@ namespace linblock::cli {
 
 struct TrainRequest {
   TrainOptions options;
+  std::string multiclass = "one-vs-rest";
   std::string solver = "dual";
   DualBlock dual;
   Pegasos pegasos;
@@ -28,6 +29,7 @@ struct TrainRequest {
 };
 
 Method method_of(const TrainRequest& request);
+inline bool all_classes_at_once(const TrainRequest& request) { return request.multiclass == "crammer-singer"; }
 
 // Before hours of packing and training: throws for options that do not go together and for paths that cannot work.
 void check_request(const TrainRequest& request, const CLI::App& command);

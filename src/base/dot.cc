@@ -1,5 +1,6 @@
 #include "base/dot.h"
 
+#include <algorithm>
 #include <array>
 
 #if defined(__x86_64__)
@@ -50,7 +51,39 @@ __attribute__((target("avx2"))) float dot_avx2(std::span<const uint32_t> index, 
 }
 #endif
 
+template <typename Sum>
+[[gnu::always_inline]] inline void dot_each_as(std::span<const uint32_t> index, std::span<const float> value,
+                                               const float* weights, size_t width, Sum* __restrict out) {
+  std::fill_n(out, width, Sum{0});
+  for (size_t k = 0; k < index.size(); ++k) {
+    const float* const row = weights + size_t{index[k]} * width;
+    const auto x = static_cast<Sum>(value[k]);
+    for (size_t c = 0; c < width; ++c) out[c] += x * static_cast<Sum>(row[c]);
+  }
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) void dot_each_avx2(std::span<const uint32_t> index, std::span<const float> value,
+                                                   const float* weights, size_t width, float* out) {
+  dot_each_as(index, value, weights, width, out);
+}
+#endif
+
 }  // namespace
+
+void dot_each(std::span<const uint32_t> index, std::span<const float> value, const float* weights, size_t width,
+              float* out) {
+#if defined(__x86_64__)
+  static const bool fast = __builtin_cpu_supports("avx2") != 0;
+  if (fast) return dot_each_avx2(index, value, weights, width, out);
+#endif
+  dot_each_as(index, value, weights, width, out);
+}
+
+void exact_dot_each(std::span<const uint32_t> index, std::span<const float> value, const float* weights, size_t width,
+                    double* out) {
+  dot_each_as(index, value, weights, width, out);
+}
 
 double exact_dot(std::span<const uint32_t> index, std::span<const float> value, const float* weights) {
   std::array<double, kLanes> lanes{};

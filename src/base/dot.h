@@ -13,6 +13,13 @@ float dot(std::span<const uint32_t> index, std::span<const float> value, const f
 // The same products, exact, summed in double: for what must be right and not only fast.
 double exact_dot(std::span<const uint32_t> index, std::span<const float> value, const float* weights);
 
+// The same for `width` vectors that stand interleaved, weights[index[k] * width + c]: one memory access serves them
+// all. Each sum is added up in the order of k.
+void dot_each(std::span<const uint32_t> index, std::span<const float> value, const float* weights, size_t width,
+              float* out);
+void exact_dot_each(std::span<const uint32_t> index, std::span<const float> value, const float* weights, size_t width,
+                    double* out);
+
 // The sum of value[k]^2, in double: squares of 32-bit floats up to 1e38 do not overflow there.
 double squared_norm(std::span<const float> value);
 

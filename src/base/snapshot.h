@@ -38,6 +38,16 @@ class SnapshotWriter {
   void add_piece(std::span<const T> values) {
     write({reinterpret_cast<const unsigned char*>(values.data()), values.size_bytes()});
   }
+  // One array that lies in several places.
+  template <typename T>
+  requires std::is_trivially_copyable_v<T>
+  void put_parts(std::string_view name, std::span<const std::span<const T>> parts) {
+    uint64_t bytes = 0;
+    for (const std::span<const T>& part : parts) bytes += part.size_bytes();
+    begin_bytes(name, bytes);
+    for (const std::span<const T>& part : parts)
+      write({reinterpret_cast<const unsigned char*>(part.data()), part.size_bytes()});
+  }
   void commit();
 
  private:

@@ -8,25 +8,27 @@
 namespace linblock {
 
 // The map permutes the feature numbers: each of its cycles is followed once.
-void sort_by_index(const Store& store, std::vector<float>& weights) {
+void sort_by_index(const Store& store, std::vector<float>& weights, size_t width) {
   const FeatureMap& features = store.features();
   const uint64_t count = store.info().feature_numbers();
+  const auto at = [&](uint64_t place) { return weights.begin() + static_cast<ptrdiff_t>(place * width); };
+  std::vector<float> first(width);
   std::vector<bool> placed(count, false);
   for (uint32_t start = 0; start < count; ++start) {
     if (placed[start]) continue;
-    const float first = weights[start];
+    std::copy_n(at(start), width, first.begin());
     uint32_t index = start;
     while (true) {
       placed[index] = true;
       const uint32_t number = features.number(index);
       if (number == start) break;
-      weights[index] = weights[number];
+      std::copy_n(at(number), width, at(index));
       index = number;
     }
-    weights[index] = first;
+    std::copy_n(first.begin(), width, at(index));
   }
   // Feature 0, where indices begin with 1, is none.
-  if (count > 0) weights.erase(weights.begin(), weights.begin() + store.info().index_base);
+  if (count > 0) weights.erase(weights.begin(), at(static_cast<uint64_t>(store.info().index_base)));
 }
 
 std::string Columns::file_of(size_t column) const { return fmt::format("{}-{}", path_, column); }

@@ -38,7 +38,8 @@ class Columns {
   std::vector<std::unique_ptr<SnapshotReader>> files_;
 };
 
-// In place, since a second copy may not fit: weights by feature number become weights by original index.
-void sort_by_index(const Store& store, std::vector<float>& weights);
+// In place, since a second copy may not fit: weights by feature number become weights by original index. `width`: so
+// many of each feature, side by side.
+void sort_by_index(const Store& store, std::vector<float>& weights, size_t width = 1);
 
 }  // namespace linblock

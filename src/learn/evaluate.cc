@@ -84,7 +84,10 @@ Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, 
       fail(ErrorKind::input, "row {} has no label: evaluate needs labels; use predict for data without", result.rows);
     const int32_t label = model.own_label(*decision.label);
     result.add(label, decision.predicted);
-    if (model.columns() == 1) scores.emplace_back(static_cast<float>(decision.decisions[0]), label == model.labels[0]);
+    if (model.labels.size() == 2)
+      scores.emplace_back(
+          static_cast<float>(decision.decisions[0] - (model.columns() == 2 ? decision.decisions[1] : 0)),
+          label == model.labels[0]);
     if (model.has_probability()) {
       model.probabilities(decision.decisions, shares);
       const auto found = std::find(model.labels.begin(), model.labels.end(), label);

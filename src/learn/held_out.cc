@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/threads.h"
+#include "objective/class_certificate.h"
 
 namespace linblock {
 
@@ -19,6 +20,16 @@ void HeldOutRows::look_at_row(const Row& row, const Problem& problem, std::span<
   const uint32_t fold = HeldOut::part_of(seed_, row.id, folds_);
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (tasks[i].held_out.first != fold) continue;
+    if (classes_->all_at_once) {
+      std::vector<double> scores(classes_->columns());
+      exact_scores(row, problem.bias, solutions[i].weights, scores);
+      held = {.fold = fold,
+              .label = row.label,
+              .predicted = classes_->label_of(scores),
+              .decision = static_cast<float>(scores.size() == 2 ? scores[0] - scores[1]
+                                                                : *std::max_element(scores.begin(), scores.end()))};
+      return;
+    }
     const auto decision = static_cast<float>(margin_of(row, 1, problem.bias, solutions[i].weights));
     const bool alone = classes_->positives.size() == 1;
     if (!alone && held.fold != kNowhere && decision <= held.decision) continue;
@@ -44,14 +55,14 @@ void HeldOutRows::look_at(const Block& block, const Problem& problem, std::span<
 std::vector<FoldResult> HeldOutRows::folds() const {
   std::vector<FoldResult> results(folds_);
   std::vector<std::map<int32_t, uint64_t>> labels(folds_);
-  std::vector<std::vector<std::pair<float, bool>>> scores(classes_->positives.size() == 1 ? folds_ : 0);
+  std::vector<std::vector<std::pair<float, bool>>> scores(classes_->labels.size() == 2 ? folds_ : 0);
   for (const Held& held : rows_) {
     if (held.fold == kNowhere) continue;
     FoldResult& fold = results[held.fold];
     ++fold.rows;
     if (classes_->is_right(held.label, held.predicted)) ++fold.correct;
     ++labels[held.fold][held.label];
-    if (!scores.empty()) scores[held.fold].emplace_back(held.decision, held.label == classes_->positives[0]);
+    if (!scores.empty()) scores[held.fold].emplace_back(held.decision, held.label == classes_->labels[0]);
   }
   for (uint32_t fold = 0; fold < folds_; ++fold) {
     for (const auto& [label, rows] : store_->info().labels)

@@ -190,7 +190,7 @@ Model make_model(const Store& store, std::vector<float> weights, std::vector<int
   model.normalized = store.info().normalized;
   model.features = store.info().features();
   model.weights = std::move(weights);
-  if (!model.weights.empty()) sort_by_index(store, model.weights);
+  if (!model.weights.empty()) sort_by_index(store, model.weights, model.columns());
   return model;
 }
 

@@ -24,7 +24,8 @@ struct Model {
   std::vector<float> weights;        // by feature, then by column; the bias row last
   std::vector<Sigmoid> calibration;  // one a column; empty: none
 
-  size_t columns() const { return labels.size() == 2 ? 1 : labels.size(); }
+  // Of two classes one column is enough, except where all classes were trained at once.
+  size_t columns() const { return labels.size() == 2 && solver_type != "MCSVM_CS" ? 1 : labels.size(); }
   bool has_probability() const { return !calibration.empty() || solver_type.starts_with("L2R_LR"); }
 
   // One decision value a column. Features the model does not know are left out and counted.
@@ -37,8 +38,8 @@ struct Model {
   void probabilities(std::span<const double> decisions, std::span<double> out) const;
 };
 
-// A single column: weights by the store's feature numbers become rows by original index, in place, since a second copy
-// of it may not fit the memory. Several columns stand apart (Columns), and `weights` is empty.
+// A single column, or all of them interleaved: weights by the store's feature numbers become rows by original index, in
+// place, since a second copy may not fit the memory. Or several columns stand apart (Columns), and `weights` is empty.
 Model make_model(const Store& store, std::vector<float> weights, std::vector<int32_t> labels, double bias,
                  std::string solver_type);
 

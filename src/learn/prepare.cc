@@ -67,6 +67,12 @@ Classes choose_classes(const StoreInfo& info, const TrainOptions& options) {
     fail(ErrorKind::input, "every row has the label {}: a classifier needs two classes",
          info.labels.empty() ? 0 : info.labels.begin()->first);
   Classes classes;
+  classes.all_at_once = std::holds_alternative<CrammerSinger>(options.solve.method);
+  if (classes.all_at_once) {
+    for (const auto& [label, rows] : info.labels) classes.labels.push_back(label);
+    classes.positives = {classes.labels.front()};  // which has no meaning then
+    return classes;
+  }
   if (options.positive) {
     classes.labels = one_against_rest(info, *options.positive);
     classes.against_rest = info.labels.size() > 2;
@@ -104,6 +110,7 @@ Context watched(const Context& context, const TrainObserver& observer) {
 }
 
 std::string solver_type(const TrainOptions& options) {
+  if (std::holds_alternative<CrammerSinger>(options.solve.method)) return "MCSVM_CS";
   struct Names {
     std::string operator()(const Hinge&) const { return "L2R_L1LOSS_SVC_DUAL"; }
     std::string operator()(const SquaredHinge&) const { return "L2R_L2LOSS_SVC_DUAL"; }

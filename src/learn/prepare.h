@@ -50,6 +50,9 @@ struct Classes {
   std::vector<int32_t> labels = {};     // of the model, in its order
   std::vector<int32_t> positives = {};  // one a task
   bool against_rest = false;            // one label against all others, which labels[1] stands for
+  bool all_at_once = false;             // a single task has a decision for every label
+
+  size_t columns() const { return all_at_once ? labels.size() : positives.size(); }
 
   // The label that the decisions of all tasks speak for.
   int32_t label_of(std::span<const double> decisions) const;

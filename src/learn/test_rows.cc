@@ -5,6 +5,7 @@
 #include "base/dot.h"
 #include "base/error.h"
 #include "learn/examples.h"
+#include "objective/class_certificate.h"
 
 namespace linblock {
 
@@ -32,7 +33,7 @@ void TestRows::for_each(const std::vector<Solution>& solutions,
   const FeatureMap& features = store_.features();
   std::vector<uint32_t> index;
   std::vector<float> value;
-  std::vector<double> decisions(solutions.size());
+  std::vector<double> decisions(classes_.all_at_once ? classes_.columns() : solutions.size());
   const ExampleOptions reading{.index_base = info.index_base,
                                .normalized = info.normalized,
                                .memory_bytes = kUsedOfReading * reading_bytes_,
@@ -46,7 +47,9 @@ void TestRows::for_each(const std::vector<Solution>& solutions,
       index.push_back(features.number(example.index[k]));
       value.push_back(example.value[k]);
     }
-    for (size_t i = 0; i < solutions.size(); ++i) {
+    if (classes_.all_at_once)
+      exact_scores({.index = index, .value = value}, options_.bias, solutions.front().weights, decisions);
+    for (size_t i = 0; i < solutions.size() && !classes_.all_at_once; ++i) {
       const std::vector<float>& weights = solutions[i].weights;
       decisions[i] = exact_dot(index, value, weights.data());
       if (options_.bias >= 0) decisions[i] += options_.bias * double{weights.back()};

@@ -12,6 +12,7 @@
 #include "learn/stages.h"
 #include "learn/state.h"
 #include "learn/test_rows.h"
+#include "objective/class_certificate.h"
 #include "solve/run.h"
 
 namespace linblock {
@@ -27,8 +28,14 @@ class HeldOutScores {
  public:
   static constexpr uint64_t kBytesPerRow = sizeof(double) + 1;
 
-  HeldOutScores(const Problem& problem, size_t threads)
-      : problem_(problem), threads_(threads), scores_(problem.tasks.size()), right_(scores_.size()) {}
+  HeldOutScores(const Classes& classes, const Problem& problem, size_t threads)
+      : classes_(classes),
+        problem_(problem),
+        threads_(threads),
+        scores_(classes.all_at_once ? classes.columns() : problem.tasks.size()),
+        right_(scores_.size()) {}
+
+  size_t columns() const { return scores_.size(); }
 
   void look_at(const Block& block, const std::vector<Solution>& solutions) {
     for_each_on_threads(threads_, solutions.size(), [&](size_t i) {
@@ -39,8 +46,10 @@ class HeldOutScores {
           if (!task.held_out.holds(chunk->id(number))) continue;
           const Row row = chunk->row(number, buffer);
           if (row.weight == 0) continue;
-          scores_[i].push_back(margin_of(row, 1, problem_.bias, solutions[i].weights));
-          right_[i].push_back(row.label == task.positive ? 1 : 0);
+          if (classes_.all_at_once)
+            add_all(row, solutions[i].weights);
+          else
+            add(i, margin_of(row, 1, problem_.bias, solutions[i].weights), row.label == task.positive);
         }
     });
   }
@@ -52,6 +61,17 @@ class HeldOutScores {
   }
 
  private:
+  void add(size_t column, double score, bool right) {
+    scores_[column].push_back(score);
+    right_[column].push_back(right ? 1 : 0);
+  }
+  void add_all(const Row& row, const std::vector<float>& weights) {
+    std::vector<double> scores(columns());
+    exact_scores(row, problem_.bias, weights, scores);
+    for (size_t c = 0; c < scores.size(); ++c) add(c, scores[c], row.label == classes_.labels[c]);
+  }
+
+  const Classes& classes_;
   const Problem& problem_;
   size_t threads_;
   std::vector<std::vector<double>> scores_;
@@ -123,7 +143,7 @@ class Training {
                        .first = 0,
                        .last = static_cast<uint32_t>(std::ceil(options_.calibrate * kCalibrationParts))};
     context_.reserved_bytes +=
-        static_cast<uint64_t>(static_cast<double>(store_.info().rows * problem_.tasks.size()) * options_.calibrate) *
+        static_cast<uint64_t>(static_cast<double>(store_.info().rows * classes_.columns()) * options_.calibrate) *
         HeldOutScores::kBytesPerRow;
   }
 
@@ -152,7 +172,7 @@ class Training {
     if (!start_.empty())
       solutions.assign(std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number))),
                        std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number + 1))));
-    HeldOutScores scores(problem, context_.threads);
+    HeldOutScores scores(classes_, problem, context_.threads);
     if (state_.wanted())
       context.on_v = [&](size_t task, size_t begin, std::span<const double> v) {
         state_.take_v(first_of(number) + task, begin, v);
@@ -166,8 +186,9 @@ class Training {
     for (size_t i = 0; i < solutions.size(); ++i) {
       if (state_.wanted()) state_.take_solution(first_of(number) + i, solutions[i]);
       solutions[i].duals = {};
-      if (options_.calibrate > 0) calibration_.push_back(scores.fit(i));
+      solutions[i].class_duals = {};
     }
+    for (size_t i = 0; i < scores.columns() && options_.calibrate > 0; ++i) calibration_.push_back(scores.fit(i));
     if (test_.wanted() && groups_ == 1) report.test = test_.test(solutions);
     if (test_.wanted() && groups_ > 1) test_.add(solutions, first_of(number));
     if (classes_.positives.size() == 1) {

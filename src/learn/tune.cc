@@ -73,6 +73,7 @@ class Path {
         costs_(std::move(costs)) {
     context_.observer = [&observer](const PassReport& pass) { observer.pass(pass, {}); };
     models_ = folds_ * classes_.positives.size();
+    warm_ = std::holds_alternative<DualBlock>(options.solve.method);
     const uint64_t start = classes_.positives.size() *
                            (store.info().physical_rows() * Duals::kBytesPerRow + problem_.weights() * sizeof(float));
     context_.reserved_bytes += start;
@@ -118,9 +119,10 @@ class Path {
       last_ = std::move(held[i]);
       if (tuning.costs.back().accuracy > tuning.costs[tuning.best].accuracy || first + i == 0) {
         tuning.best = first + i;
-        tuning.start = mean_of_folds(std::span(solutions).subspan(i * models_, models_));
+        if (warm_) tuning.start = mean_of_folds(std::span(solutions).subspan(i * models_, models_));
       }
     }
+    if (!warm_) return;
     solutions.erase(solutions.begin(), solutions.end() - static_cast<ptrdiff_t>(models_));
     previous_ = std::move(solutions);
   }
@@ -157,8 +159,8 @@ class Path {
     unchanged_ = place[1];
     last_.emplace(store_, classes_, folds_, options_.solve.seed);
     last_->restore(from, "held out");
-    tuning.start = restore_solutions(from, "start", classes_.positives.size());
-    previous_ = restore_solutions(from, "previous", models_);
+    tuning.start = restore_solutions(from, "start", warm_ ? classes_.positives.size() : 0);
+    previous_ = restore_solutions(from, "previous", warm_ ? models_ : 0);
     tuning.summary = restore_summary(from);
   }
 
@@ -249,6 +251,7 @@ class Path {
   const Classes classes_;
   const Problem problem_;
   const std::vector<double> costs_;
+  bool warm_ = true;   // each cost begins where the one before it ended
   size_t models_ = 0;  // of one cost: folds times classes
   size_t at_once_ = 1;
   std::vector<Solution> previous_;   // of the last cost
@@ -290,8 +293,6 @@ std::vector<double> CostRange::costs() const {
 Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<CostRange>& range, const Context& context,
             const TrainObserver& observer, const std::function<void(const TunedCost&)>& on_cost) {
   check_folds(folds);
-  if (!std::holds_alternative<DualBlock>(options.solve.method))
-    fail(ErrorKind::usage, "tune goes on from the duals of the cost before: it needs --solver dual");
   Tuning tuning;
   const Stopwatch packing;
   tuning.store = store_for(options, observer, tuning.packed);

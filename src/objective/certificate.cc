@@ -12,6 +12,25 @@ double Certificate::gap() const {
   return primal > dual ? std::numeric_limits<double>::infinity() : 0;
 }
 
+Certificate certificate_of(std::span<const float> weights, double losses, double dual_values, double v2) {
+  double w2 = 0;
+  for (const float weight : weights) w2 += double{weight} * double{weight};
+  Certificate certificate{.primal = 0.5 * w2 + losses, .dual = dual_values - 0.5 * v2};
+  // Equal but for the rounding of sums in double: a bound cannot be above what it bounds.
+  if (certificate.dual > certificate.primal && certificate.dual - certificate.primal < 1e-12 * certificate.dual)
+    certificate.dual = certificate.primal;
+  return certificate;
+}
+
+Row part_of(const Row& row, size_t begin, size_t end) {
+  const auto first = std::lower_bound(row.index.begin(), row.index.end(), begin);
+  const auto last = std::lower_bound(first, row.index.end(), end);
+  Row part = row;
+  part.index = {first, last};
+  part.value = row.value.subspan(static_cast<size_t>(first - row.index.begin()), part.index.size());
+  return part;
+}
+
 double margin_of(const Row& row, double sign, double bias, std::span<const float> weights) {
   double sum = dot(row.index, row.value, weights.data());
   if (!std::isfinite(sum)) [[unlikely]]
@@ -59,16 +78,9 @@ void Certifier::add_duals(const Chunk& chunk, std::span<const double> duals) {
     const Row row = chunk.row(i, duals_buffer_);
     if (costs_.cost(row) == 0) continue;
     const double scale = costs_.sign(row) * duals[i];
-    // The part of the row that lies in the range; the whole row where there is but one.
-    std::span<const uint32_t> index = row.index;
-    std::span<const float> value = row.value;
-    if (passes_ > 1) {
-      const auto first = std::lower_bound(index.begin(), index.end(), begin_);
-      const auto last = std::lower_bound(first, index.end(), end);
-      value = value.subspan(static_cast<size_t>(first - index.begin()), static_cast<size_t>(last - first));
-      index = {first, last};
-    }
-    for (size_t k = 0; k < index.size(); ++k) v_[index[k] - begin_] += scale * double{value[k]};
+    // The whole row where there is but one range.
+    const Row part = passes_ > 1 ? part_of(row, begin_, end) : row;
+    for (size_t k = 0; k < part.index.size(); ++k) v_[part.index[k] - begin_] += scale * double{part.value[k]};
     if (problem_.has_bias() && end == problem_.weights()) v_.back() += scale * problem_.bias;
   }
 }
@@ -79,16 +91,6 @@ void Certifier::end_pass(std::span<const float> weights) {
     v2_ += v_[i] * v_[i];
     drift_ += away * away;
   }
-}
-
-Certificate Certifier::finish(std::span<const float> weights, double losses) const {
-  double w2 = 0;
-  for (const float weight : weights) w2 += double{weight} * double{weight};
-  Certificate certificate{.primal = 0.5 * w2 + losses, .dual = dual_values_ - 0.5 * v2_};
-  // Equal but for the rounding of sums in double: a bound cannot be above what it bounds.
-  if (certificate.dual > certificate.primal && certificate.dual - certificate.primal < 1e-12 * certificate.dual)
-    certificate.dual = certificate.primal;
-  return certificate;
 }
 
 }  // namespace linblock

@@ -17,6 +17,12 @@ struct Certificate {
   double gap() const;
 };
 
+// From the sums that both are made of; a dual that is above the primal by the rounding of such sums is the primal.
+Certificate certificate_of(std::span<const float> weights, double losses, double dual_values, double v2);
+
+// The part of a row whose features are from `begin` to before `end`.
+Row part_of(const Row& row, size_t begin, size_t end);
+
 // One or more passes over all rows at fixed weights. The primal is that of these very weights; the dual uses
 // v = sum of alpha y x, summed anew in double, so that weights that have drifted from v can never make the gap look
 // smaller than it is. Where v does not fit the memory it is made in ranges of features, one a pass.
@@ -47,7 +53,9 @@ class Certifier {
   Range range() const { return {begin_, v_}; }
 
  private:
-  Certificate finish(std::span<const float> weights, double losses) const;
+  Certificate finish(std::span<const float> weights, double losses) const {
+    return certificate_of(weights, losses, dual_values_, v2_);
+  }
   double margin(const Row& row, std::span<const float> weights) const;
 
   const Problem& problem_;

@@ -1,6 +1,7 @@
-// What is minimised: a store, one or more binary tasks, a loss, a bias.
+// What is minimised: a store, one or more tasks, a loss, a bias.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -32,7 +33,8 @@ struct HeldOut {
   }
 };
 
-// ONE classifier to fit: a label against all others.
+// ONE classifier to fit: a label against all others; or, by the method of Crammer and Singer, all labels at once, and
+// then `positive` has no meaning.
 struct Task {
   int32_t positive = 1;
   double cost = 1;
@@ -49,6 +51,23 @@ struct Problem {
   bool has_bias() const { return bias >= 0; }
   // Feature numbers, and one more for the bias.
   size_t weights() const { return store->info().feature_numbers() + (has_bias() ? 1 : 0); }
+  // Of a task that tells all of them apart at once: the store's labels, in increasing order.
+  size_t classes() const { return store->info().labels.size(); }
+};
+
+// Numbers of the classes.
+class ClassNumbers {
+ public:
+  explicit ClassNumbers(const StoreInfo& info) {
+    for (const auto& [label, rows] : info.labels) labels_.push_back(label);
+  }
+  // Of a label that the store has.
+  size_t operator[](int32_t label) const {
+    return static_cast<size_t>(std::lower_bound(labels_.begin(), labels_.end(), label) - labels_.begin());
+  }
+
+ private:
+  std::vector<int32_t> labels_;
 };
 
 // What a task makes of a row: y, and the cost of its loss.

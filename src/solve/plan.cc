@@ -16,11 +16,16 @@ constexpr size_t kLeastChunksHeld = 4;
 constexpr uint64_t kManyRows = 16;      // for each feature
 constexpr uint64_t kKeptRowsShare = 3;  // one in so many rows may be kept where all are in memory ...
 constexpr uint64_t kKeptRowBytes = 64;  // ... on a list with so many bytes a row
+// Crammer and Singer: duals that are not zero, for each row, in the mean.
+constexpr uint64_t kLeastPairs = 3;  // as many as a row's first step can make
+constexpr uint64_t kUsualPairs = 8;
+constexpr uint64_t kMostPairs = 16;  // where there is much room
 
 // What chunks take in memory.
 struct ChunkSums {
   uint64_t encoded = 0;
   uint64_t decoded = 0;
+  uint64_t most_rows = 0;      // of a chunk
   uint64_t largest = 0;        // decoded
   uint64_t largest_space = 0;  // more than encoded, while a chunk is decoded
 
@@ -30,6 +35,7 @@ struct ChunkSums {
       const uint64_t packed = chunk.memory_bytes(false);
       encoded += packed;
       decoded += whole;
+      most_rows = std::max<uint64_t>(most_rows, chunk.rows);
       largest = std::max(largest, whole);
       largest_space = std::max(largest_space, whole - packed);
     }
@@ -44,10 +50,14 @@ struct Wanted {
   const Context& context;
   const ChunkSums chunks{*problem.store};
   const DualBlock* const dual = std::get_if<DualBlock>(&options.method);
+  const CrammerSinger* const all_classes = std::get_if<CrammerSinger>(&options.method);
 
   uint64_t tasks() const { return problem.tasks.size(); }
   bool recomposed() const { return dual != nullptr && dual->schedule == Schedule::recomposed; }
-  uint64_t v() const { return problem.weights() * sizeof(double); }
+  // Blocks of a few chunks, drawn anew for each pass.
+  bool small_blocks() const { return recomposed() || all_classes != nullptr; }
+  uint64_t weights() const { return weights_of_a_task(problem, options.method); }
+  uint64_t v() const { return weights() * sizeof(double); }
   size_t usual_chunks() const { return options.chunks_per_block > 0 ? options.chunks_per_block : kUsualChunksPerBlock; }
 };
 
@@ -68,11 +78,12 @@ void split_memory(const Wanted& wanted, uint64_t free, Plan& plan) {
   plan.window_bytes = std::clamp(window, least, free);
   plan.cache_bytes = dual == nullptr || plan.duals_in_file ? 0 : free - plan.window_bytes;
   // Sub-sampling certifies with its window full.
-  plan.certify_bytes =
-      std::min(wanted.v() * wanted.tasks(), dual != nullptr ? plan.window_bytes - least / 2 : plan.window_bytes / 4);
+  plan.certify_bytes = std::min(wanted.v() * wanted.tasks(), dual != nullptr || wanted.all_classes != nullptr
+                                                                 ? plan.window_bytes - least / 2
+                                                                 : plan.window_bytes / 4);
   plan.certify_window_bytes = plan.window_bytes - plan.certify_bytes;
   const auto fitting = std::max<size_t>(1, plan.window_bytes / 2 / wanted.chunks.largest);
-  const bool small = wanted.recomposed() || plan.duals_in_file;
+  const bool small = wanted.small_blocks() || plan.duals_in_file;
   plan.chunks_per_block = small ? std::min(fitting, wanted.usual_chunks()) : fitting;
 }
 
@@ -80,7 +91,7 @@ void split_memory(const Wanted& wanted, uint64_t free, Plan& plan) {
 bool hold_all_rows(const Wanted& wanted, uint64_t free, Plan& plan) {
   const ChunkSums& chunks = wanted.chunks;
   const size_t count = wanted.problem.store->chunks().size();
-  plan.chunks_per_block = wanted.recomposed() ? std::min(count, wanted.usual_chunks()) : count;
+  plan.chunks_per_block = wanted.small_blocks() ? std::min(count, wanted.usual_chunks()) : count;
   // Several tasks look at every row of a block: it is decoded for them.
   const uint64_t space =
       wanted.tasks() == 1 ? 0 : std::max(plan.chunks_per_block, kUsualChunksPerBlock) * chunks.largest_space;
@@ -125,6 +136,21 @@ void check_fixed_blocks(const Wanted& wanted, const Plan& plan) {
                                                                  : "ask for more --blocks, ");
 }
 
+// The pairs of Crammer and Singer cannot be known before they are there: as many as may be needed where they leave room
+// for the rest, and else what a first pass makes. `room`: for them and the rows.
+uint64_t class_duals_bytes(const Wanted& wanted, uint64_t rows, uint64_t room) {
+  const uint64_t others = wanted.problem.classes() - 1;
+  const auto bytes = [&](uint64_t pairs) {
+    return wanted.tasks() * rows * (SparseDuals::kBytesPerRow + std::min(pairs, others) * SparseDuals::kBytesPerPair);
+  };
+  const uint64_t for_rows = std::min(wanted.chunks.encoded, 2 * wanted.usual_chunks() * wanted.chunks.largest) +
+                            std::min(wanted.v(), kLeastCertifyBytes);
+  // Many are worth less than a certificate in one pass.
+  uint64_t pairs = bytes(kMostPairs) + for_rows + wanted.v() <= room ? kMostPairs : kUsualPairs;
+  while (pairs > kLeastPairs && bytes(pairs) + for_rows > room) --pairs;
+  return bytes(pairs);
+}
+
 // Weights, duals, the store's directory: what is there from the first to the last pass. Returns what it leaves.
 uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const Store& store = *wanted.problem.store;
@@ -133,31 +159,39 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const uint64_t rows = store.info().physical_rows();  // removed ones have their places too
   const bool few_features = wanted.recomposed() && rows > kManyRows * wanted.problem.weights();
   const uint64_t vectors = std::holds_alternative<Average>(wanted.options.method) || few_features ? 2 : 1;
-  plan.weights_bytes = wanted.problem.weights() * sizeof(float) * vectors * wanted.tasks();
-  plan.duals_bytes =
-      std::holds_alternative<Pegasos>(wanted.options.method) ? 0 : rows * Duals::kBytesPerRow * wanted.tasks();
+  plan.weights_bytes = wanted.weights() * sizeof(float) * vectors * wanted.tasks();
   const uint64_t directory =
       count * (sizeof(ChunkInfo) + 4 * sizeof(uint64_t)) + (rows - store.info().rows) * sizeof(uint64_t);
-  const uint64_t fixed = kProgramBytes + context.reserved_bytes + plan.weights_bytes + directory;
+  const uint64_t open = wanted.all_classes == nullptr ? 0
+                                                      : wanted.tasks() * wanted.usual_chunks() *
+                                                            wanted.chunks.most_rows * SparseDuals::kOpenBytesPerRow;
+  const uint64_t held = context.reserved_bytes + open;
+  const uint64_t fixed = kProgramBytes + held + plan.weights_bytes + directory;
   const uint64_t least = wanted.chunks.least();
+  if (wanted.all_classes != nullptr)
+    plan.duals_bytes = class_duals_bytes(wanted, rows, context.memory_bytes - std::min(context.memory_bytes, fixed));
+  else if (!std::holds_alternative<Pegasos>(wanted.options.method))
+    plan.duals_bytes = rows * Duals::kBytesPerRow * wanted.tasks();
   const bool all_fit = fixed + plan.duals_bytes + wanted.chunks.encoded + kLeastCertifyBytes <= context.memory_bytes;
   // The duals of the rows in work are always here; all of them, as long as they leave room for rows.
-  if (context.checkpoint.wanted() && !all_fit && fixed + plan.duals_bytes + least + least / 2 > context.memory_bytes &&
-      plan.duals_bytes > 0) {
+  if (context.checkpoint.wanted() && wanted.all_classes == nullptr && !all_fit &&
+      fixed + plan.duals_bytes + least + least / 2 > context.memory_bytes && plan.duals_bytes > 0) {
     plan.duals_in_file = true;
     plan.duals_bytes = std::min(plan.duals_bytes, plan.duals_bytes / count * (wanted.usual_chunks() + 1));
   }
   const uint64_t taken = fixed + plan.duals_bytes;
   if (taken + least > context.memory_bytes)
     fail(ErrorKind::memory,
-         "{} weights{} need {}, the duals of {} rows {}, the store's directory {}, a few chunks {}{}: with the program "
+         "{} weights{}{} need {}, the duals of {} rows {}, the store's directory {}, a few chunks {}{}: with the "
+         "program "
          "itself {} in all, and --memory allows {}. Give more memory, pack with smaller chunks (--chunk-bytes), or use "
          "fewer features",
-         wanted.problem.weights(), wanted.tasks() > 1 ? fmt::format(" for each of {} tasks", wanted.tasks()) : "",
+         wanted.problem.weights(),
+         wanted.all_classes != nullptr ? fmt::format(" for each of {} classes", wanted.problem.classes()) : "",
+         wanted.tasks() > 1 ? fmt::format(" for each of {} tasks", wanted.tasks()) : "",
          human_bytes(plan.weights_bytes), rows, human_bytes(plan.duals_bytes), human_bytes(directory),
-         human_bytes(least),
-         context.reserved_bytes > 0 ? ", what else is held " + human_bytes(context.reserved_bytes) : "",
-         human_bytes(taken + least), human_bytes(context.memory_bytes));
+         human_bytes(least), held > 0 ? ", what else is held " + human_bytes(held) : "", human_bytes(taken + least),
+         human_bytes(context.memory_bytes));
   return context.memory_bytes - taken;
 }
 
@@ -171,6 +205,7 @@ Plan make_plan(const Problem& problem, const SolveOptions& options, const Contex
   plan.tasks = problem.tasks.size();
   const uint64_t free = take_fixed(wanted, plan);
   plan.inner = dual == nullptr || dual->inner == 0 ? 1 : static_cast<size_t>(dual->inner);
+  if (wanted.all_classes != nullptr) plan.inner = static_cast<size_t>(std::max(1, wanted.all_classes->inner));
   if (!hold_all_rows(wanted, free, plan)) {
     plan.rows = RowsHeld::streamed;
     split_memory(wanted, free, plan);
@@ -178,7 +213,7 @@ Plan make_plan(const Problem& problem, const SolveOptions& options, const Contex
   if (options.chunks_per_block > 0) plan.chunks_per_block = std::min(plan.chunks_per_block, options.chunks_per_block);
   plan.chunks_per_block = std::clamp<size_t>(std::min(plan.chunks_per_block, BlockSource::kMostChunksPerBlock), 1,
                                              std::max<size_t>(1, count));
-  if (plan.rows == RowsHeld::streamed && !wanted.recomposed() && !std::holds_alternative<Subsample>(options.method))
+  if (plan.rows == RowsHeld::streamed && !wanted.small_blocks() && !std::holds_alternative<Subsample>(options.method))
     check_fixed_blocks(wanted, plan);
   const uint64_t rows = problem.store->info().rows;
   const uint64_t block_nonzeros = problem.store->info().nonzeros / count * plan.chunks_per_block;

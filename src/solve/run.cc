@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "objective/class_certificate.h"
 
 namespace linblock {
 
@@ -14,6 +15,20 @@ namespace {
 
 constexpr size_t kCertifyChunks = 8;    // to a block, where the memory allows
 constexpr double kWorthMending = 0.01;  // |v - w|^2 against the gap that is asked for
+
+// One of the two halves of a certifier's work on a chunk.
+void add_half(Certifier& certifier, const Run::Certifying& one, const Chunk& chunk, uint32_t number, bool losses) {
+  const Duals& duals = one.solution->duals;
+  const auto page = duals.empty() ? std::span<const double>() : duals.page(number);
+  if (losses) certifier.add_losses(chunk, page, one.solution->weights, one.mean);
+  if (!losses && !duals.empty()) certifier.add_duals(chunk, page);
+}
+
+void add_half(ClassCertifier& certifier, const Run::Certifying& one, const Chunk& chunk, uint32_t number, bool losses) {
+  const SparseDuals::Page page = one.solution->class_duals.page(number);
+  if (losses) certifier.add_losses(chunk, page, one.solution->weights);
+  if (!losses) certifier.add_duals(chunk, page);
+}
 
 }  // namespace
 
@@ -153,9 +168,10 @@ BlockOrder Run::certify_order() const {
       streamed ? std::clamp<size_t>(plan.certify_window_bytes / 2 / largest, 1, kCertifyChunks) : kCertifyChunks);
 }
 
-void Run::certify_pass(std::span<Certifying> those, std::vector<Certifier>& certifiers, size_t number,
+template <typename AnyCertifier>
+void Run::certify_pass(std::span<Certifying> those, std::vector<AnyCertifier>& certifiers, size_t number,
                        const BlockOrder& order) {
-  for (Certifier& certifier : certifiers) certifier.begin_pass(number);
+  for (AnyCertifier& certifier : certifiers) certifier.begin_pass(number);
   blocks_->for_each(
       order,
       [&](const Block& rows, size_t block_number) {
@@ -163,16 +179,10 @@ void Run::certify_pass(std::span<Certifying> those, std::vector<Certifier>& cert
           if (!one.solution->duals.empty()) one.solution->duals.fetch(rows.numbers);
         // Losses and v have nothing in common, and tasks have not either.
         for_each_on_threads(context_.threads, 2 * those.size(), [&](size_t job) {
-          Certifying& one = those[job / 2];
-          Certifier& certifier = certifiers[job / 2];
-          const bool have_duals = !one.solution->duals.empty();
-          for (size_t i = 0; i < rows.chunks.size(); ++i) {
-            const auto page = have_duals ? std::span<const double>(one.solution->duals.page(rows.numbers[i]))
-                                         : std::span<const double>();
-            if (job % 2 == 0 && number == 0)
-              certifier.add_losses(*rows.chunks[i], page, one.solution->weights, one.mean);
-            if (job % 2 == 1 && have_duals) certifier.add_duals(*rows.chunks[i], page);
-          }
+          const bool losses = job % 2 == 0;
+          if (losses && number > 0) return;
+          for (size_t i = 0; i < rows.chunks.size(); ++i)
+            add_half(certifiers[job / 2], those[job / 2], *rows.chunks[i], rows.numbers[i], losses);
         });
         context_.on_certify(
             (certify_done_ + static_cast<double>(block_number + 1) / static_cast<double>(order.ends.size())) /
@@ -196,11 +206,22 @@ void Run::certify(std::span<Certifying> those, const BlockOrder* order) {
   const Stopwatch certifying;
   const ReadCosts before = costs();
   const BlockOrder rows = order != nullptr ? *order : certify_order();
-  const size_t at_once = summary_.plan.certified_at_once(problem_.weights());
+  if (std::holds_alternative<CrammerSinger>(options_.method))
+    certify_with<ClassCertifier>(those, rows);
+  else
+    certify_with<Certifier>(those, rows);
+  last_certify_seconds_ = certifying.seconds();
+  last_certify_costs_ = costs() - before;
+  summary_.certify_seconds += last_certify_seconds_;
+}
+
+template <typename AnyCertifier>
+void Run::certify_with(std::span<Certifying> those, const BlockOrder& rows) {
+  const size_t at_once = summary_.plan.certified_at_once(weights_of_a_task(problem_, options_.method));
   certify_done_ = 0;
   for (size_t begin = 0; begin < those.size(); begin += at_once) {
     const std::span<Certifying> batch = those.subspan(begin, std::min(at_once, those.size() - begin));
-    std::vector<Certifier> certifiers;
+    std::vector<AnyCertifier> certifiers;
     for (const Certifying& one : batch) certifiers.emplace_back(problem_, *one.task, summary_.plan.features_at_once());
     certify_passes_ = static_cast<double>(certifiers.front().passes()) *
                       std::ceil(static_cast<double>(those.size()) / static_cast<double>(at_once));
@@ -208,9 +229,6 @@ void Run::certify(std::span<Certifying> those, const BlockOrder* order) {
       certify_pass(batch, certifiers, number, rows);
     for (size_t i = 0; i < batch.size(); ++i) settle(batch[i], certifiers, i, rows);
   }
-  last_certify_seconds_ = certifying.seconds();
-  last_certify_costs_ = costs() - before;
-  summary_.certify_seconds += last_certify_seconds_;
 }
 
 std::vector<Certificate> Run::certify_all(std::vector<Solution>& solutions) {
@@ -225,12 +243,15 @@ std::vector<Certificate> Run::certify_all(std::vector<Solution>& solutions) {
 
 // The certificate of the better of two weights. Weights are sums of floats; v is what they should be: if they will be
 // gone on from, it takes their place.
-void Run::settle(Certifying& one, std::vector<Certifier>& certifiers, size_t which, const BlockOrder& rows) {
-  Certifier& certifier = certifiers[which];
+template <typename AnyCertifier>
+void Run::settle(Certifying& one, std::vector<AnyCertifier>& certifiers, size_t which, const BlockOrder& rows) {
+  AnyCertifier& certifier = certifiers[which];
   std::vector<float>& weights = one.solution->weights;
   one.certificate = certifier.finish(weights);
   const double dual = one.certificate.dual;
-  const Certificate of_mean = one.mean.empty() ? one.certificate : certifier.finish_others(one.mean);
+  Certificate of_mean = one.certificate;
+  if constexpr (std::is_same_v<AnyCertifier, Certifier>)
+    if (!one.mean.empty()) of_mean = certifier.finish_others(one.mean);
   const bool mean_is_better = of_mean.primal < one.certificate.primal;
   if (mean_is_better) one.certificate = of_mean;
   if (!one.mend_above || one.certificate.gap() <= *one.mend_above) {

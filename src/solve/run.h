@@ -81,9 +81,14 @@ class Run {
   Summary finish(Termination termination, std::vector<Certificate> certificates);
 
  private:
-  void certify_pass(std::span<Certifying> those, std::vector<Certifier>& certifiers, size_t number,
+  // Of one class against the others, or of all classes at once.
+  template <typename AnyCertifier>
+  void certify_with(std::span<Certifying> those, const BlockOrder& order);
+  template <typename AnyCertifier>
+  void certify_pass(std::span<Certifying> those, std::vector<AnyCertifier>& certifiers, size_t number,
                     const BlockOrder& order);
-  void settle(Certifying& one, std::vector<Certifier>& certifiers, size_t which, const BlockOrder& rows);
+  template <typename AnyCertifier>
+  void settle(Certifying& one, std::vector<AnyCertifier>& certifiers, size_t which, const BlockOrder& rows);
   BlockOrder certify_order() const;
   ReadCosts costs() const;
 

@@ -9,15 +9,16 @@ namespace linblock {
 
 namespace {
 
-void check(const Problem& problem) {
+void check(const Problem& problem, const Method& method) {
   if (problem.store->info().rows == 0) fail(ErrorKind::input, "'{}' has no rows", problem.store->path());
+  const bool all_at_once = std::holds_alternative<CrammerSinger>(method);
   for (const Task& task : problem.tasks) {
     const auto& labels = problem.store->info().labels;
-    if (!labels.contains(task.positive))
+    if (!all_at_once && !labels.contains(task.positive))
       fail(ErrorKind::input, "no row of '{}' has the label {}", problem.store->path(), task.positive);
     if (labels.size() < 2)
       fail(ErrorKind::input, "every row of '{}' has the label {}: a classifier needs two classes",
-           problem.store->path(), task.positive);
+           problem.store->path(), labels.begin()->first);
     if (!(task.cost > 0) || !std::isfinite(task.cost)) fail(ErrorKind::usage, "the cost must be a positive number");
   }
 }
@@ -25,8 +26,12 @@ void check(const Problem& problem) {
 }  // namespace
 
 std::string_view name_of(const Method& method) {
-  constexpr std::array<std::string_view, 4> kNames = {"dual", "pegasos", "average", "subsample"};
+  constexpr std::array<std::string_view, 5> kNames = {"dual", "pegasos", "average", "subsample", "crammer-singer"};
   return kNames[method.index()];
+}
+
+size_t weights_of_a_task(const Problem& problem, const Method& method) {
+  return problem.weights() * (std::holds_alternative<CrammerSinger>(method) ? problem.classes() : 1);
 }
 
 Certificate Summary::total() const {
@@ -43,7 +48,7 @@ double Summary::largest_gap() const {
 
 Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
               const Context& context) {
-  check(problem);
+  check(problem, options.method);
   solutions.resize(problem.tasks.size());
   struct Run {
     const Problem& problem;
@@ -61,6 +66,9 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
     }
     Summary operator()(const Subsample& method) const {
       return solve_subsample(problem, options, method, solutions, context);
+    }
+    Summary operator()(const CrammerSinger& method) const {
+      return solve_crammer_singer(problem, options, method, solutions, context);
     }
   };
   return std::visit(Run{problem, options, solutions, context}, options.method);

@@ -14,6 +14,7 @@
 #include "objective/certificate.h"
 #include "objective/duals.h"
 #include "objective/problem.h"
+#include "objective/sparse_duals.h"
 #include "store/block_source.h"
 #include "store/schedule.h"
 
@@ -42,8 +43,15 @@ struct Subsample {
   double share = 0;  // of the chunks; 0: what fits
 };
 
-using Method = std::variant<DualBlock, Pegasos, Average, Subsample>;
+// All classes at once, with the hinge loss of Crammer and Singer (crammer_singer.cc); blocks are recomposed each pass.
+// A task's weights are interleaved, weights[feature * classes + class], and its duals are Solution::class_duals.
+struct CrammerSinger {
+  int inner = 1;  // rounds over a block
+};
+
+using Method = std::variant<DualBlock, Pegasos, Average, Subsample, CrammerSinger>;
 std::string_view name_of(const Method& method);
+size_t weights_of_a_task(const Problem& problem, const Method& method);
 
 struct SolveOptions {
   Method method = DualBlock{};
@@ -62,7 +70,8 @@ struct Solution {
   Duals duals = {};
   // Where `weights` are a mean that turned out better: those that belong to the duals, to go on from.
   std::vector<float> weights_of_duals = {};
-  uint64_t steps = 0;  // Pegasos: how many were made
+  uint64_t steps = 0;            // Pegasos: how many were made
+  SparseDuals class_duals = {};  // instead, where a task tells all classes apart at once
 };
 
 // Decided once, before training, from the options, the data and the memory; equal plans give equal bits.
@@ -180,5 +189,7 @@ Summary solve_average(const Problem& problem, const SolveOptions& options, const
                       std::vector<Solution>& solutions, const Context& context);
 Summary solve_subsample(const Problem& problem, const SolveOptions& options, const Subsample& method,
                         std::vector<Solution>& solutions, const Context& context);
+Summary solve_crammer_singer(const Problem& problem, const SolveOptions& options, const CrammerSinger& method,
+                             std::vector<Solution>& solutions, const Context& context);
 
 }  // namespace linblock

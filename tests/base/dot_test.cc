@@ -110,6 +110,32 @@ TEST(ExactDot, KeepsWhatFloatsWouldLoseOrOverflow) {
             static_cast<double>(3e38F) * 10 + 1);
 }
 
+// Several vectors side by side are as good as each alone, added up in the order of the row.
+TEST(DotEach, IsTheProductWithEveryVector) {
+  for (const size_t width : {1, 2, 3, 8, 17, 40}) {
+    for (size_t length = 0; length <= 20; ++length) {
+      const Case made = random_case(length, 5);
+      Random random(6, width);
+      std::vector<float> weights(made.weights.size() * width);
+      for (float& weight : weights) weight = static_cast<float>(2 * random.unit() - 1);
+      std::vector<float> sums(width, 77);
+      std::vector<double> exact(width, 77);
+      dot_each(made.index, made.value, weights.data(), width, sums.data());
+      exact_dot_each(made.index, made.value, weights.data(), width, exact.data());
+      for (size_t c = 0; c < width; ++c) {
+        float sum = 0;
+        double wide = 0;
+        for (size_t k = 0; k < length; ++k) {
+          sum += made.value[k] * weights[made.index[k] * width + c];
+          wide += double{made.value[k]} * double{weights[made.index[k] * width + c]};
+        }
+        EXPECT_EQ(sums[c], sum) << width << " " << length;
+        EXPECT_EQ(exact[c], wide) << width << " " << length;
+      }
+    }
+  }
+}
+
 TEST(SquaredNorm, IsTheSumOfSquaresInDouble) {
   for (size_t length = 0; length <= 40; ++length) {
     const Case made = random_case(length, 4);

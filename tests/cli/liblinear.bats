@@ -118,3 +118,54 @@ for a, b in zip(ours[1:], theirs[1:]):
     done
   done
 }
+
+# crammer_singer TEXT COST OPTIONS...: as agree, for -s 4, whose objective LIBLINEAR prints with a minus.
+crammer_singer() {
+  local text=$1 cost=$2
+  shift 2
+  liblinear-train -s 4 -c "$cost" -e 0.0001 "${theirs_options[@]}" "$text" theirs.model >log
+  theirs=$(awk '/^Objective value/ { print $4 }' log)
+  linblock train "$text" -o ours.model --store packed --multiclass crammer-singer --cost "$cost" --tolerance 1e-6 \
+    --max-passes 100000 -q --json "$@" >json
+  python3 -c "
+import json
+theirs, ours = abs(float('$theirs')), json.load(open('json'))
+rounding = 1e-4  # what is left at -e 0.0001, of a dual: below the optimum
+assert ours['gap'] <= 1e-6, ours
+assert ours['dual'] * (1 - rounding) <= theirs <= ours['primal'] * (1 + 1e-6), (theirs, ours)"
+}
+
+@test "crammer-singer finds the optimum of LIBLINEAR's -s 4, with two classes and more, a bias and class weights" {
+  need_liblinear
+  make_adults two.svm 600 4
+  linblock generate dense -o five.svm --rows 600 --features 20 --classes 5 --noise 0.2 -q
+  theirs_options=()
+  crammer_singer two.svm 0.1
+  rm -r packed
+  crammer_singer five.svm 0.1
+  theirs_options=(-B 1 -w1 2 -w3 0.5)
+  crammer_singer five.svm 0.05 --bias 1 --class-weight 1=2 --class-weight 3=0.5
+}
+
+@test "each predicts the same with the other's crammer-singer models" {
+  need_liblinear
+  make_adults two.svm 600 4
+  linblock generate dense -o five.svm --rows 600 --features 20 --classes 5 --noise 0.2 -q
+  for data in two five; do
+    for bias in "" 1.5; do
+      linblock train $data.svm -o ours.model --multiclass crammer-singer ${bias:+--bias $bias} -q --test $data.svm --json >json
+      [ "$(head -1 ours.model)" = "solver_type MCSVM_CS" ]
+      linblock predict ours.model $data.svm -o ours -q
+      liblinear-predict $data.svm ours.model theirs | grep -o '([0-9]*/' >right
+      cmp ours theirs
+      python3 -c "
+import json
+right = int(open('right').read()[1:-2])
+assert round(json.load(open('json'))['test']['accuracy'] * 600) == right, right"
+      liblinear-train -s 4 ${bias:+-B $bias} $data.svm theirs.model >/dev/null
+      liblinear-predict $data.svm theirs.model theirs >/dev/null
+      linblock predict theirs.model $data.svm -o ours -q
+      cmp ours theirs
+    done
+  done
+}

@@ -38,6 +38,19 @@ refused() {
   refused 2 --solver pegasos --loss logistic -- "pegasos is for hinge and squared-hinge"
 }
 
+@test "crammer-singer takes no other loss, no single label and no other solver" {
+  before=$(ls)
+  refused 2 --multiclass both -- "--multiclass 'both' is not one-vs-rest or crammer-singer"
+  refused 2 --multiclass crammer-singer --loss logistic -- "leave out --loss logistic"
+  refused 2 --multiclass crammer-singer --positive 1 -- "leave out --positive 1"
+  refused 2 --multiclass crammer-singer --step 2 -- "--step is for --solver pegasos"
+  for option in "--cache-fraction 0.5" "--inner 2" "--schedule fixed" "--blocks 2" "--solver pegasos"; do
+    refused 2 --multiclass crammer-singer $option -- "leave out ${option% *}"
+  done
+  run linblock train good.svm -o m --multiclass crammer-singer --loss hinge --solver dual
+  expect 0 "certified"
+}
+
 @test "options that would be ignored are refused" {
   before=$(ls)
   refused 2 --blocks 3 -- "--blocks needs --schedule fixed"
@@ -89,4 +102,13 @@ refused() {
   expect 0 "going on from the checkpoint" "certified within"
   cmp whole m
   [ ! -e m.checkpoint ]
+}
+
+@test "weights of all classes that do not fit the memory are refused with the numbers" {
+  printf '1 1:1\n2 2:1\n3 2000000:1\n4 3:1\n' >wide.svm
+  run linblock train wide.svm -o m --multiclass crammer-singer --memory 32M
+  expect 6 "2000001 weights for each of 4 classes need 31 MB" "--memory allows 32 MB"
+  run linblock train wide.svm -o m --multiclass crammer-singer --memory 64M
+  expect 0 "certified"
+  [ "$(sed -n 2p m)" = "nr_class 4" ]
 }

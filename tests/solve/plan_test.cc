@@ -98,9 +98,9 @@ TEST_F(Plans, KeepRowsOnlyBesideDualsInMemory) {
 
 // v is made in the window, or beside rows that all stay.
 TEST_F(Plans, FitTheMemoryTheyWereMadeFor) {
-  for (const Method& method :
-       {Method(DualBlock{}), Method(DualBlock{.cache_fraction = 0.7}), Method(DualBlock{.cache_fraction = 0}),
-        Method(DualBlock{.schedule = Schedule::fixed}), Method(Pegasos{}), Method(Average{}), Method(Subsample{})}) {
+  for (const Method& method : {Method(DualBlock{}), Method(DualBlock{.cache_fraction = 0.7}),
+                               Method(DualBlock{.cache_fraction = 0}), Method(DualBlock{.schedule = Schedule::fixed}),
+                               Method(Pegasos{}), Method(Average{}), Method(Subsample{}), Method(CrammerSinger{})}) {
     for (const char* checkpoint : {"", "somewhere"}) {
       const uint64_t least = least_memory(problem_, method, checkpoint);
       for (uint64_t memory = least; memory < least + (2 << 20); memory += 10 << 10) {

@@ -1,0 +1,100 @@
+#include "objective/sparse_duals.h"
+
+#include <algorithm>
+
+namespace linblock {
+
+SparseDuals::SparseDuals(const Store& store)
+    : begin_(store.chunks().size() + 1, 0), packed_(store.chunks().size()), at_(store.chunks().size(), 0) {
+  for (size_t chunk = 0; chunk < store.chunks().size(); ++chunk)
+    begin_[chunk + 1] = begin_[chunk] + store.chunks()[chunk].rows;
+  counts_.assign(begin_.back(), 0);
+  rest_.assign(begin_.back(), 0);
+}
+
+void SparseDuals::fetch(std::span<const uint32_t> chunks) {
+  places_.clear();
+  open_.clear();
+  for (const uint32_t chunk : chunks) {
+    at_[chunk] = static_cast<uint32_t>(places_.size());
+    const Page from = page(chunk);
+    size_t pair = 0;
+    for (const uint16_t count : from.counts) {
+      places_.push_back({.begin = static_cast<uint32_t>(open_.size()), .count = count, .room = count});
+      for (const size_t end = pair + count; pair < end; ++pair)
+        open_.push_back({.number = from.classes[pair], .dual = from.duals[pair]});
+    }
+  }
+}
+
+void SparseDuals::set_row(uint32_t chunk, uint32_t row, std::span<const ClassDual> pairs) {
+  Place& place = places_[at_[chunk] + row];
+  const auto count = static_cast<uint16_t>(pairs.size());
+  if (count > place.room) {  // what it leaves behind is gone when the pages are put back
+    place.begin = static_cast<uint32_t>(open_.size());
+    place.room = count;
+    open_.resize(open_.size() + count);
+  }
+  place.count = count;
+  std::copy(pairs.begin(), pairs.end(), open_.begin() + place.begin);
+}
+
+void SparseDuals::put_back(std::span<const uint32_t> chunks) {
+  for (const uint32_t chunk : chunks) {
+    const size_t rows = begin_[chunk + 1] - begin_[chunk];
+    size_t total = 0;
+    for (size_t i = 0; i < rows; ++i) total += places_[at_[chunk] + i].count;
+    Packed& packed = packed_[chunk];
+    pairs_ -= packed.classes.size();
+    pairs_ += total;
+    packed = {};  // and with it its memory, so that what is held is what is counted
+    packed.classes.reserve(total);
+    packed.duals.reserve(total);
+    for (uint32_t i = 0; i < rows; ++i) {
+      const std::span<const ClassDual> own = row(chunk, i);
+      counts_[begin_[chunk] + i] = static_cast<uint16_t>(own.size());
+      for (const ClassDual& one : own) {
+        packed.classes.push_back(static_cast<uint16_t>(one.number));
+        packed.duals.push_back(one.dual);
+      }
+    }
+  }
+  places_.clear();
+  open_.clear();
+}
+
+SparseDuals::Page SparseDuals::page(size_t chunk) const {
+  return {.counts = {counts_.data() + begin_[chunk], begin_[chunk + 1] - begin_[chunk]},
+          .classes = packed_[chunk].classes,
+          .duals = packed_[chunk].duals};
+}
+
+void SparseDuals::save(SnapshotWriter& to, const std::string& name) const {
+  to.put(name + "pair counts", std::span<const uint16_t>(counts_));
+  to.put(name + "rest", std::span<const uint8_t>(rest_));
+  std::vector<std::span<const uint16_t>> classes;
+  std::vector<std::span<const double>> duals;
+  for (const Packed& packed : packed_) {
+    classes.emplace_back(packed.classes);
+    duals.emplace_back(packed.duals);
+  }
+  to.put_parts<uint16_t>(name + "pair classes", classes);
+  to.put_parts<double>(name + "pair duals", duals);
+}
+
+void SparseDuals::restore(const SnapshotReader& from, const std::string& name) {
+  from.take(name + "pair counts", std::span<uint16_t>(counts_));
+  from.take(name + "rest", std::span<uint8_t>(rest_));
+  pairs_ = 0;
+  for (size_t chunk = 0; chunk < packed_.size(); ++chunk) {
+    size_t total = 0;
+    for (size_t i = begin_[chunk]; i < begin_[chunk + 1]; ++i) total += counts_[i];
+    packed_[chunk].classes.resize(total);
+    packed_[chunk].duals.resize(total);
+    from.take_part(name + "pair classes", pairs_, std::span<uint16_t>(packed_[chunk].classes));
+    from.take_part(name + "pair duals", pairs_, std::span<double>(packed_[chunk].duals));
+    pairs_ += total;
+  }
+}
+
+}  // namespace linblock
