@@ -23,6 +23,7 @@ struct ChunkSums {
   uint64_t decoded = 0;
   uint64_t largest = 0;        // decoded
   uint64_t largest_space = 0;  // more than encoded, while a chunk is decoded
+  uint64_t most_rows = 0;      // of one
 
   explicit ChunkSums(const Store& store) {
     for (const ChunkInfo& chunk : store.chunks()) {
@@ -32,6 +33,7 @@ struct ChunkSums {
       decoded += whole;
       largest = std::max(largest, whole);
       largest_space = std::max(largest_space, whole - packed);
+      most_rows = std::max<uint64_t>(most_rows, chunk.rows);
     }
   }
   uint64_t least() const { return kLeastChunksHeld * largest; }
@@ -49,6 +51,26 @@ struct Wanted {
   bool recomposed() const { return dual != nullptr && dual->schedule == Schedule::recomposed; }
   uint64_t v() const { return problem.weights() * sizeof(double); }
   size_t usual_chunks() const { return options.chunks_per_block > 0 ? options.chunks_per_block : kUsualChunksPerBlock; }
+
+  // Fixed blocks are whole buckets: one may have more chunks than are asked for.
+  BlockOrder fixed_blocks(size_t chunks_per_block) const {
+    return order_of_pass(*problem.store,
+                         {.schedule = Schedule::fixed,
+                          .chunks_per_block = chunks_per_block,
+                          .blocks = dual != nullptr ? dual->blocks : 0,
+                          .sequence = BlockSequence::sequential},
+                         1);
+  }
+  static size_t largest_of(const BlockOrder& order) {
+    size_t most = 0;
+    for (size_t number = 0; number < order.ends.size(); ++number) most = std::max(most, order.block(number).size());
+    return most;
+  }
+  // Of blocks that are to be small, the chunks of the largest; a certificate takes as many as is usual.
+  size_t chunks_in_work() const {
+    const bool fixed = !recomposed() && !std::holds_alternative<Subsample>(options.method);
+    return std::max({usual_chunks(), kUsualChunksPerBlock, fixed ? largest_of(fixed_blocks(usual_chunks())) : 0});
+  }
 };
 
 // Rows come anew each pass: a window for them, and what is left for rows near the margin.
@@ -80,10 +102,11 @@ void split_memory(const Wanted& wanted, uint64_t free, Plan& plan) {
 bool hold_all_rows(const Wanted& wanted, uint64_t free, Plan& plan) {
   const ChunkSums& chunks = wanted.chunks;
   const size_t count = wanted.problem.store->chunks().size();
-  plan.chunks_per_block = wanted.recomposed() ? std::min(count, wanted.usual_chunks()) : count;
+  const bool small = wanted.recomposed() || plan.duals_in_file;
+  plan.chunks_per_block = small ? std::min(count, wanted.usual_chunks()) : count;
   // Several tasks look at every row of a block: it is decoded for them.
   const uint64_t space =
-      wanted.tasks() == 1 ? 0 : std::max(plan.chunks_per_block, kUsualChunksPerBlock) * chunks.largest_space;
+      wanted.tasks() == 1 ? 0 : std::max(plan.chunks_per_block, wanted.chunks_in_work()) * chunks.largest_space;
   // Kept rows need no memory of their own where all are here, only a list; and their duals at hand.
   const bool keeps_rows = wanted.recomposed() && wanted.dual->cache_fraction.value_or(1) > 0 && !plan.duals_in_file;
   const uint64_t list = keeps_rows ? wanted.problem.store->info().rows / kKeptRowsShare * kKeptRowBytes : 0;
@@ -106,17 +129,9 @@ bool hold_all_rows(const Wanted& wanted, uint64_t free, Plan& plan) {
 
 // The blocks of the paper are whole buckets: where there are few of those, one may be larger than the window.
 void check_fixed_blocks(const Wanted& wanted, const Plan& plan) {
-  const BlockOrder order = order_of_pass(*wanted.problem.store,
-                                         {.schedule = Schedule::fixed,
-                                          .chunks_per_block = plan.chunks_per_block,
-                                          .blocks = wanted.dual != nullptr ? wanted.dual->blocks : 0,
-                                          .sequence = BlockSequence::sequential},
-                                         1);
-  uint64_t most = 0;
-  for (size_t number = 0; number < order.ends.size(); ++number)
-    most = std::max<uint64_t>(most, order.block(number).size());
-  const uint64_t duals = plan.duals_in_file ? plan.duals_bytes / (wanted.usual_chunks() + 1) : 0;
-  if (most * (wanted.chunks.largest + duals) <= plan.window_bytes) return;
+  const BlockOrder order = wanted.fixed_blocks(plan.chunks_per_block);
+  const uint64_t most = Wanted::largest_of(order);
+  if (most * wanted.chunks.largest <= plan.window_bytes) return;
   fail(ErrorKind::memory,
        "a fixed block of {} chunks needs {}, and --memory leaves {} for rows: give more memory, {}or use --solver dual "
        "--schedule recomposed",
@@ -145,7 +160,9 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   if (context.checkpoint.wanted() && !all_fit && fixed + plan.duals_bytes + least + least / 2 > context.memory_bytes &&
       plan.duals_bytes > 0) {
     plan.duals_in_file = true;
-    plan.duals_bytes = std::min(plan.duals_bytes, plan.duals_bytes / count * (wanted.usual_chunks() + 1));
+    // Those of a block, and a page on its way from or to the file.
+    const uint64_t page = wanted.chunks.most_rows * Duals::kBytesPerRow;
+    plan.duals_bytes = std::min(plan.duals_bytes, page * (wanted.chunks_in_work() + 1) * wanted.tasks());
   }
   const uint64_t taken = fixed + plan.duals_bytes;
   if (taken + least > context.memory_bytes)
