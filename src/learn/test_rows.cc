@@ -70,7 +70,7 @@ void TestRows::add(const std::vector<Solution>& solutions, size_t first) {
     const auto largest = std::max_element(decisions.begin(), decisions.end());
     const Best own{.label = label,
                    .predicted = classes_.labels[first + static_cast<size_t>(largest - decisions.begin())],
-                   .decision = static_cast<float>(*largest)};
+                   .decision = *largest};
     if (first == 0)
       best_.push_back(own);
     else if (row < best_.size() && own.decision > best_[row].decision)

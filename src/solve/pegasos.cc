@@ -85,6 +85,9 @@ class PegasosSteps {
   void solve_block_with(const L& loss, const Block& block, size_t number) {
     Random random(seed_, mix64(static_cast<uint64_t>(pass_), number));
     order_.clear();
+    size_t most = 0;
+    for (const Chunk* chunk : block.chunks) most += chunk->rows();
+    order_.reserve(most);  // and not twice as much
     for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk)
       for (uint32_t row = 0; row < block.chunks[chunk]->rows(); ++row)
         if (!is_absent(*block.chunks[chunk], row)) order_.push_back(Block::place(chunk, row));
@@ -103,6 +106,7 @@ class PegasosSteps {
     ++steps_;
     // Every margin at the same w, as the sub-gradient of the whole subset asks.
     factors_.clear();
+    factors_.reserve(end - begin);
     for (size_t i = begin; i < end; ++i) {
       const Row row = block.row(order_[i], buffer_);
       const double sign = costs_.sign(row);

@@ -16,6 +16,9 @@ constexpr size_t kLeastChunksHeld = 4;
 constexpr uint64_t kManyRows = 16;      // for each feature
 constexpr uint64_t kKeptRowsShare = 3;  // one in so many rows may be kept where all are in memory ...
 constexpr uint64_t kKeptRowBytes = 64;  // ... on a list with so many bytes a row
+// What a task notes of each row of a block: its turn, and its last margin or its step.
+constexpr uint64_t kNoteBytes = 8;
+constexpr uint64_t kPegasosNoteBytes = 12;
 
 // What chunks take in memory.
 struct ChunkSums {
@@ -71,12 +74,26 @@ struct Wanted {
     const bool fixed = !recomposed() && !std::holds_alternative<Subsample>(options.method);
     return std::max({usual_chunks(), kUsualChunksPerBlock, fixed ? largest_of(fixed_blocks(usual_chunks())) : 0});
   }
+  // What all tasks note of so many chunks.
+  uint64_t notes_on(uint64_t count) const {
+    const uint64_t rows = std::min(count * chunks.most_rows, problem.store->info().physical_rows());
+    return rows * tasks() * (std::holds_alternative<Pegasos>(options.method) ? kPegasosNoteBytes : kNoteBytes);
+  }
+  // Where blocks are to have so many chunks.
+  uint64_t notes(size_t chunks_per_block) const {
+    if (std::holds_alternative<Subsample>(options.method)) return notes_on(Subsample::kChunksPerBlock);
+    return notes_on(recomposed() ? chunks_per_block : largest_of(fixed_blocks(chunks_per_block)));
+  }
 };
 
 // Rows come anew each pass: a window for them, and what is left for rows near the margin.
 void split_memory(const Wanted& wanted, uint64_t free, Plan& plan) {
   const uint64_t least = wanted.chunks.least();
   const DualBlock* const dual = wanted.dual;
+  const bool small = wanted.recomposed() || plan.duals_in_file;
+  // Large blocks: two of them, and the notes on one.
+  const uint64_t fitting_with_notes = free / (2 * wanted.chunks.largest + wanted.notes_on(1));
+  free -= std::min(free - least, wanted.notes(small ? wanted.usual_chunks() : std::max<size_t>(1, fitting_with_notes)));
   uint64_t window = free;
   if (dual != nullptr && dual->cache_fraction) {
     window = static_cast<uint64_t>(static_cast<double>(free) * (1 - *dual->cache_fraction));
@@ -94,7 +111,6 @@ void split_memory(const Wanted& wanted, uint64_t free, Plan& plan) {
       std::min(wanted.v() * wanted.tasks(), dual != nullptr ? plan.window_bytes - least / 2 : plan.window_bytes / 4);
   plan.certify_window_bytes = plan.window_bytes - plan.certify_bytes;
   const auto fitting = std::max<size_t>(1, plan.window_bytes / 2 / wanted.chunks.largest);
-  const bool small = wanted.recomposed() || plan.duals_in_file;
   plan.chunks_per_block = small ? std::min(fitting, wanted.usual_chunks()) : fitting;
 }
 
@@ -111,6 +127,7 @@ bool hold_all_rows(const Wanted& wanted, uint64_t free, Plan& plan) {
   const bool keeps_rows = wanted.recomposed() && wanted.dual->cache_fraction.value_or(1) > 0 && !plan.duals_in_file;
   const uint64_t list = keeps_rows ? wanted.problem.store->info().rows / kKeptRowsShare * kKeptRowBytes : 0;
   const uint64_t v = wanted.v();
+  free -= std::min(free, wanted.notes(plan.chunks_per_block));
   if (chunks.decoded + v + list <= free)
     plan.rows = RowsHeld::decoded;
   else if (chunks.encoded + space + std::min(v, kLeastCertifyBytes) <= free)
@@ -154,7 +171,8 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const uint64_t directory =
       count * (sizeof(ChunkInfo) + 4 * sizeof(uint64_t)) + (rows - store.info().rows) * sizeof(uint64_t);
   const uint64_t fixed = kProgramBytes + context.reserved_bytes + plan.weights_bytes + directory;
-  const uint64_t least = wanted.chunks.least();
+  const bool small = wanted.recomposed() || plan.duals_in_file;
+  const uint64_t least = wanted.chunks.least() + wanted.notes(small ? wanted.usual_chunks() : 1);
   const bool all_fit = fixed + plan.duals_bytes + wanted.chunks.encoded + kLeastCertifyBytes <= context.memory_bytes;
   // The duals of the rows in work are always here; all of them, as long as they leave room for rows.
   if (context.checkpoint.wanted() && !all_fit && fixed + plan.duals_bytes + least + least / 2 > context.memory_bytes &&
@@ -167,7 +185,8 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const uint64_t taken = fixed + plan.duals_bytes;
   if (taken + least > context.memory_bytes)
     fail(ErrorKind::memory,
-         "{} weights{} need {}, the duals of {} rows {}, the store's directory {}, a few chunks {}{}: with the program "
+         "{} weights{} need {}, the duals of {} rows {}, the store's directory {}, a few chunks and what is noted of "
+         "their rows {}{}: with the program "
          "itself {} in all, and --memory allows {}. Give more memory, pack with smaller chunks (--chunk-bytes), or use "
          "fewer features",
          wanted.problem.weights(), wanted.tasks() > 1 ? fmt::format(" for each of {} tasks", wanted.tasks()) : "",

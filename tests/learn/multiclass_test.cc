@@ -105,8 +105,7 @@ TEST_F(Groups, AreWithinTheToleranceOfOneGroup) {
 }
 
 TEST_F(Groups, WithFixedBlocksAreTheSameBitsAsOneGroup) {
-  options_.solve.method =
-      DualBlock{.schedule = Schedule::fixed, .blocks = 10, .inner = 1, .cache_fraction = 0};
+  options_.solve.method = DualBlock{.schedule = Schedule::fixed, .blocks = 10, .inner = 1, .cache_fraction = 0};
   context_.memory_bytes = memory_for(35);
   Context large = context_;
   large.memory_bytes = uint64_t{1} << 30;

@@ -56,12 +56,9 @@ TEST_P(BlockSizes, OfRecomposedBlocksReachTheOptimum) {
   const Store store = write_store(folder_, data_, rows_per_block());
   for (const int inner : {0, 1, 4}) {
     std::vector<size_t> blocks;
-    const Summary summary = solved(store,
-                                   {.method = DualBlock{.inner = inner},
-                                    .tolerance = 1e-6,
-                                    .max_passes = 50000,
-                                    .chunks_per_block = 1},
-                                   blocks);
+    const Summary summary = solved(
+        store, {.method = DualBlock{.inner = inner}, .tolerance = 1e-6, .max_passes = 50000, .chunks_per_block = 1},
+        blocks);
     EXPECT_EQ(*std::max_element(blocks.begin(), blocks.end()), rows_per_block());
     EXPECT_EQ(summary.termination, Termination::converged);
     expect_optimum(summary, 1e-6);
@@ -117,8 +114,7 @@ TEST_P(BlockSizes, OfPegasosComeClose) {
   for (const size_t step : {0, 1}) {
     std::vector<size_t> blocks;
     const Summary summary = solved(
-        store,
-        {.method = Pegasos{.step = step}, .max_passes = 3000, .chunks_per_block = rows_per_block()}, blocks);
+        store, {.method = Pegasos{.step = step}, .max_passes = 3000, .chunks_per_block = rows_per_block()}, blocks);
     EXPECT_LE(blocks.size() / 3000, kRows / rows_per_block());
     EXPECT_GE(blocks.size() / 3000, kRows / rows_per_block() / 2);
     EXPECT_FALSE(summary.certified);

@@ -274,8 +274,8 @@ TEST(PlansOfFixedBlocks, HaveBlocksOfNoMoreChunksThanABlockCanHave) {
   std::vector<Solution> expected;
   const Summary right = solve(problem, {.tolerance = 1e-3, .max_passes = 100}, expected);
   std::vector<Solution> solutions;
-  const Summary found =
-      solve(problem, {.method = DualBlock{.schedule = Schedule::fixed}, .tolerance = 1e-3, .max_passes = 30}, solutions);
+  const Summary found = solve(
+      problem, {.method = DualBlock{.schedule = Schedule::fixed}, .tolerance = 1e-3, .max_passes = 30}, solutions);
   EXPECT_EQ(found.termination, Termination::converged);
   EXPECT_NEAR(found.certificates[0].primal, right.certificates[0].primal, 2e-3 * right.certificates[0].primal);
 }
@@ -343,9 +343,9 @@ TEST_F(ManyTinyRows, HaveBlocksWhoseDualsFitForEveryMethod) {
   const Problem many{
       .store = &store_, .tasks = std::vector<Task>(20, Task{.positive = 1, .cost = 0.01}), .loss = Hinge{}};
   int resident = 0;
-  for (const Method& method : {Method(DualBlock{.schedule = Schedule::fixed}),
-                               Method(DualBlock{.schedule = Schedule::fixed, .blocks = 20}), Method(Average{}),
-                               Method(DualBlock{}), Method(Subsample{})}) {
+  for (const Method& method :
+       {Method(DualBlock{.schedule = Schedule::fixed}), Method(DualBlock{.schedule = Schedule::fixed, .blocks = 20}),
+        Method(Average{}), Method(DualBlock{}), Method(Subsample{})}) {
     for (const Problem* problem : {&problem_, &many}) {
       const uint64_t least = least_memory(*problem, method, "somewhere");
       for (const uint64_t more : {0, 100, 300, 9000}) {

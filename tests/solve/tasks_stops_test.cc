@@ -60,7 +60,8 @@ class TasksStopped : public testing::TestWithParam<Way> {
     Context alive = context("WHOLE");
     alive.on_block = [&](const BlockReport&) { ++whole.blocks; };
     alive.observer = [&](const PassReport& pass) {
-      if (pass.tasks_left < problem_.tasks.size()) whole.most_left_apart = std::max(whole.most_left_apart, pass.tasks_left);
+      if (pass.tasks_left < problem_.tasks.size())
+        whole.most_left_apart = std::max(whole.most_left_apart, pass.tasks_left);
     };
     whole.summary = solve(problem_, options(), whole.solutions, alive);
     EXPECT_EQ(whole.summary.plan.duals_in_file, GetParam().where == Where::duals_in_file);

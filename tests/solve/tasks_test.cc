@@ -16,7 +16,7 @@ const std::vector<Where> kEverywhere = {Where::decoded, Where::encoded, Where::s
 struct Outcome {
   Summary summary;
   std::vector<Solution> solutions;
-  std::vector<size_t> left;                        // of each pass: tasks that are not done
+  std::vector<size_t> left;                         // of each pass: tasks that are not done
   std::vector<std::vector<std::vector<float>>> at;  // the weights after each pass, by task
 };
 
@@ -137,9 +137,12 @@ TEST_F(Tasks, WithRecomposedBlocksAreAsGoodAsEachAlone) {
 }
 
 TEST_F(Tasks, GiveTheSameBitsForAnyNumberOfThreads) {
-  const std::vector<Method> methods = {DualBlock{.inner = 1}, DualBlock{.schedule = Schedule::fixed, .inner = 2},
-                                       DualBlock{.converge = true, .cache_fraction = 0.3}, Pegasos{.step = 1},
-                                       Average{}, Subsample{.share = 0.6}};
+  const std::vector<Method> methods = {DualBlock{.inner = 1},
+                                       DualBlock{.schedule = Schedule::fixed, .inner = 2},
+                                       DualBlock{.converge = true, .cache_fraction = 0.3},
+                                       Pegasos{.step = 1},
+                                       Average{},
+                                       Subsample{.share = 0.6}};
   const Problem problem = tasks_for(rows_.store, "hinge", costs_, 1);
   for (const Method& method : methods) {
     for (const Where where : kEverywhere) {
@@ -164,9 +167,9 @@ TEST_F(Tasks, ThatAreDoneAreLeftOutOfLaterPasses) {
   for (const Where where : kEverywhere) {
     for (const Schedule schedule : {Schedule::fixed, Schedule::recomposed}) {
       SCOPED_TRACE(testing::Message() << "where " << static_cast<int>(where));
-      const Outcome found = solved(
-          problem, {.method = DualBlock{.schedule = schedule, .inner = 1}, .tolerance = 1e-4, .max_passes = 5000},
-          where);
+      const Outcome found =
+          solved(problem,
+                 {.method = DualBlock{.schedule = schedule, .inner = 1}, .tolerance = 1e-4, .max_passes = 5000}, where);
       EXPECT_EQ(found.summary.termination, Termination::converged);
       ASSERT_GT(found.left.size(), 2U);
       EXPECT_EQ(static_cast<size_t>(found.summary.passes), found.left.size());
@@ -190,8 +193,7 @@ TEST_F(Tasks, ThatAreDoneAreLeftOutOfLaterPasses) {
 TEST_F(Tasks, AreAllCertifiedWhereALimitIsReached) {
   const Problem problem = tasks_for(rows_.store, "squared-hinge", costs_, 1);
   for (const Where where : kEverywhere) {
-    const Outcome found =
-        solved(problem, {.method = DualBlock{.inner = 1}, .tolerance = 1e-4, .max_passes = 3}, where);
+    const Outcome found = solved(problem, {.method = DualBlock{.inner = 1}, .tolerance = 1e-4, .max_passes = 3}, where);
     EXPECT_EQ(found.summary.termination, Termination::pass_limit);
     ASSERT_EQ(found.summary.certificates.size(), 4U);
     for (const Certificate& certificate : found.summary.certificates) {
@@ -199,10 +201,9 @@ TEST_F(Tasks, AreAllCertifiedWhereALimitIsReached) {
       EXPECT_GT(certificate.dual, 0);
       EXPECT_LE(certificate.dual, certificate.primal);
     }
-    EXPECT_EQ(found.summary.largest_gap(), std::max({found.summary.certificates[0].gap(),
-                                                     found.summary.certificates[1].gap(),
-                                                     found.summary.certificates[2].gap(),
-                                                     found.summary.certificates[3].gap()}));
+    EXPECT_EQ(found.summary.largest_gap(),
+              std::max({found.summary.certificates[0].gap(), found.summary.certificates[1].gap(),
+                        found.summary.certificates[2].gap(), found.summary.certificates[3].gap()}));
   }
 }
 

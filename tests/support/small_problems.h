@@ -93,8 +93,9 @@ inline std::vector<DenseRow> dense(const Data& data, double cost, double bias,
                                    const std::map<int32_t, double>& weights = {}, int32_t positive = 1) {
   std::vector<DenseRow> rows;
   for (const OwnedRow& row : data.rows) {
-    DenseRow out{
-        .x = std::vector<double>(data.features, 0.0), .y = row.label == positive ? 1.0 : -1.0, .cost = cost * row.weight};
+    DenseRow out{.x = std::vector<double>(data.features, 0.0),
+                 .y = row.label == positive ? 1.0 : -1.0,
+                 .cost = cost * row.weight};
     if (const auto found = weights.find(row.label); found != weights.end()) out.cost *= found->second;
     for (size_t k = 0; k < row.index.size(); ++k) out.x[row.index[k] - 1] = row.value[k];
     if (bias >= 0) out.x.push_back(bias);

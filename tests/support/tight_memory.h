@@ -69,9 +69,8 @@ inline uint64_t least_memory(const Problem& problem, const Method& method, const
 
 // All rows stay, and for no byte less they would not: so they are encoded.
 inline uint64_t memory_for_encoded_rows(const Problem& problem, const Method& method, const std::string& checkpoint) {
-  return least_memory_where(problem, method, checkpoint, [](const Plan& plan) {
-    return plan.rows != RowsHeld::streamed && !plan.duals_in_file;
-  });
+  return least_memory_where(problem, method, checkpoint,
+                            [](const Plan& plan) { return plan.rows != RowsHeld::streamed && !plan.duals_in_file; });
 }
 
 // Three quarters of the rows would fit; their duals do.
