@@ -105,6 +105,33 @@ TEST_P(Weights, OfRemovedRowsAreNoneForPegasos) {
       EXPECT_NEAR(first[task].weights[j], second[task].weights[j], 1e-5) << "task " << task;
 }
 
+// The ball that Pegasos keeps its weights in must hold the optimum, whatever the rows count.
+TEST_P(Weights, MayBeLargeForPegasos) {
+  if (std::string(GetParam()) == "logistic") return;
+  Data data = make_classes(60, 5, 3, 8);
+  for (OwnedRow& row : data.rows)
+    for (float& value : row.value) value *= 0.1F;
+  Data weighted = data;
+  for (OwnedRow& row : weighted.rows) row.weight = 1000;
+  const Store plain = write_store(one_, data, 10);
+  const Store heavy = write_store(two_, weighted, 10);
+  Problem by_class = tasks_for(plain, GetParam(), {0.01, 0.02, 0.03}, 1);
+  by_class.class_weights = {{1, 1000.0}, {2, 1000.0}, {3, 1000.0}};
+  Problem by_row = tasks_for(heavy, GetParam(), {0.01, 0.02, 0.03}, 1);
+  for (Problem* problem : {&by_class, &by_row}) {
+    std::vector<Solution> solutions;
+    const Summary summary = solve(*problem, {.method = Pegasos{.step = 0}, .max_passes = 20000}, solutions);
+    for (int32_t task = 0; task < 3; ++task) {
+      const auto number = static_cast<size_t>(task);
+      const ReferenceOptimum reference =
+          reference_optimum(GetParam(), dense(data, 10 * (task + 1), 1, {}, task + 1), 1e-3, 300);
+      EXPECT_GE(summary.certificates[number].primal, reference.dual * (1 - 1e-9));
+      EXPECT_LE(summary.certificates[number].primal, reference.primal * 1.1)
+          << (problem == &by_class ? "class" : "row") << " weights, task " << task;
+    }
+  }
+}
+
 TEST_P(Weights, OfClassesCountInEveryTask) {
   const Data data = make_classes(60, 5, 3, 6);
   const Store store = write_store(one_, data, 10);
