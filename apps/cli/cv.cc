@@ -48,7 +48,7 @@ void run_cv(TrainRequest& request, uint32_t folds, const CLI::App& command, Sess
   Watching watching(request, context, session);
   const CheckpointFolder folder(checkpoint);
   const CrossValidation result = cross_validate(request.options, folds, context, watching.observer());
-  remove_flat_directory(checkpoint);
+  forget_checkpoint(checkpoint);
   const double seconds = clock.seconds();
   for (size_t i = 0; i < result.folds.size(); ++i)
     for (const int32_t label : result.folds[i].learned_without)

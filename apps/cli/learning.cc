@@ -210,6 +210,12 @@ Context prepare(TrainRequest& request, const std::string& folder, Session& sessi
   return context;
 }
 
+void forget_checkpoint(const std::string& folder) {
+  for (const char* name : {"/STATE.stages", "/STATE"})
+    if (path_kind(folder + name) == PathKind::file) remove_file(folder + name);
+  remove_flat_directory(folder);
+}
+
 Watching::Watching(const TrainRequest& request, const Context& context, Session& session, bool quietly)
     : request_(request),
       context_(context),

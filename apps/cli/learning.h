@@ -31,6 +31,9 @@ class CheckpointFolder {
   std::string path_;
 };
 
+// After success; what says that something can be gone on from goes first.
+void forget_checkpoint(const std::string& folder);
+
 // Packing and training as they go on, for as long as this lives.
 class Watching {
  public:

@@ -56,7 +56,7 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
   TrainReport report = train(options, context, watching.observer(), request.dry_run);
   if (request.dry_run) return;
   save_or_explain(request, report, context.checkpoint.path);
-  remove_flat_directory(checkpoint);
+  forget_checkpoint(checkpoint);
   const double seconds = clock.seconds();
   watching.trace().end(report.summary, seconds, report.test ? std::optional(report.test->accuracy()) : std::nullopt);
   terminal.say(summary_words(report.summary, request.memory_bytes, seconds));

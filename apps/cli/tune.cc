@@ -78,7 +78,7 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
   if (!tuning.ended.empty()) terminal.say("no larger costs were tried: " + tuning.ended);
   std::optional<TrainReport> final;
   if (!train.model.empty()) final = train_best(request, tuning, context, watching);
-  remove_flat_directory(checkpoint);
+  forget_checkpoint(checkpoint);
   const double seconds = clock.seconds();
   terminal.say(summary_words(final ? final->summary : tuning.summary, train.memory_bytes, seconds));
   if (session.json)

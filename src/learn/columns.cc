@@ -57,10 +57,4 @@ void Columns::read(size_t column, uint64_t first, std::span<float> out) const {
   std::copy_n(columns_[column].begin() + static_cast<ptrdiff_t>(first), out.size(), out.begin());
 }
 
-void Columns::remove_files() {
-  const size_t count = files_.size();
-  files_.clear();
-  for (size_t column = 0; column < count; ++column) remove_file(file_of(column));
-}
-
 }  // namespace linblock

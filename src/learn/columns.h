@@ -28,7 +28,6 @@ class Columns {
   void read(size_t column, uint64_t first, std::span<float> out) const;
   // So many rows a column has.
   uint64_t rows() const;
-  void remove_files();
 
  private:
   std::string file_of(size_t column) const;

@@ -57,6 +57,7 @@ CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, cons
   if (result.groups > 1)
     observer.say(fmt::format("{} models do not fit the memory together: {} groups of up to {}, one after another",
                              count, result.groups, (count + result.groups - 1) / result.groups));
+  const Stopwatch since;
   Stages stages(context.checkpoint, fmt::format("{}folds: {}\n", identity_of(options, context, store.info()), folds),
                 options.fresh);
   if (stages.resumed()) observer.say("going on from the checkpoint '" + context.checkpoint.path + "'");
@@ -72,7 +73,7 @@ CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, cons
     std::vector<Solution> solutions;
     solving.checkpoint = stages.checkpoint();
     solving.on_answer = [&](const Block& block) { held.look_at(block, part, part.tasks, solutions, context.threads); };
-    add_summary(solve(part, options.solve, solutions, solving), result.summary);
+    add_summary(solve(part, with_time_left(options.solve, since), solutions, solving), result.summary);
     stages.finish([&](SnapshotWriter& to) {
       save_summary(result.summary, to);
       held.save(to, "held out");

@@ -81,6 +81,12 @@ void Stages::finish(const std::function<void(SnapshotWriter&)>& save) {
   if (path_kind(checkpoint_.path) == PathKind::file) remove_file(checkpoint_.path);
 }
 
+SolveOptions with_time_left(const SolveOptions& options, const Stopwatch& since) {
+  SolveOptions left = options;
+  if (left.max_seconds > 0) left.max_seconds = std::max(1e-3, left.max_seconds - since.seconds());
+  return left;
+}
+
 void add_summary(const Summary& part, Summary& whole) {
   if (whole.certificates.empty()) whole.plan = part.plan;
   whole.termination = std::max(whole.termination, part.termination);

@@ -37,6 +37,9 @@ class Stages {
 // Of two identities, the lines that differ, as "memory: 64 then, 128 now".
 std::string differences(const std::string& then, const std::string& now);
 
+// For a solve among several that share one limit of time: what is left of it.
+SolveOptions with_time_left(const SolveOptions& options, const Stopwatch& since);
+
 // What one solve adds to several.
 void add_summary(const Summary& part, Summary& whole);
 void save_summary(const Summary& summary, SnapshotWriter& to);

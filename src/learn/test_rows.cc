@@ -4,6 +4,7 @@
 
 #include "base/dot.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "learn/examples.h"
 #include "objective/class_certificate.h"
 
@@ -14,6 +15,7 @@ namespace {
 constexpr uint64_t kLeastReading = uint64_t{2} << 20;
 constexpr uint64_t kMostReading = uint64_t{16} << 20;
 constexpr uint64_t kReadingShare = 24;  // of the memory: one part in so many
+constexpr uint64_t kBytesOfARow = 256;
 constexpr uint64_t kUsedOfReading = 3;  // lines and decompression take a third of what they are told at most
 
 }  // namespace
@@ -25,7 +27,15 @@ TestRows::TestRows(const TrainOptions& options, const Store& store, const Classe
       reading_bytes_(std::clamp(context.memory_bytes / kReadingShare, kLeastReading, kMostReading)),
       stop_(context.stop) {}
 
-uint64_t TestRows::reserved_bytes() const { return wanted() ? store_.features().memory_bytes() + reading_bytes_ : 0; }
+uint64_t TestRows::reserved_bytes() const {
+  if (!wanted()) return 0;
+  // Of text the rows are not known: a share of its bytes, as if they were not short.
+  uint64_t rows = 0;
+  for (const std::string& input : options_.test)
+    rows += is_store(input) ? read_manifest(input).rows : file_stamp(input).bytes / kBytesOfARow;
+  const uint64_t best = classes_.columns() > 2 ? rows * sizeof(Best) : 0;
+  return store_.features().memory_bytes() + reading_bytes_ + best;
+}
 
 void TestRows::for_each(const std::vector<Solution>& solutions,
                         const std::function<void(int32_t, std::span<const double>)>& visit) const {
@@ -73,7 +83,7 @@ void TestRows::add(const std::vector<Solution>& solutions, size_t first) {
     const auto largest = std::max_element(decisions.begin(), decisions.end());
     const Best own{.label = label,
                    .predicted = classes_.labels[first + static_cast<size_t>(largest - decisions.begin())],
-                   .decision = static_cast<float>(*largest)};
+                   .decision = *largest};
     if (first == 0)
       best_.push_back(own);
     else if (row < best_.size() && own.decision > best_[row].decision)

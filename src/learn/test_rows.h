@@ -40,7 +40,7 @@ class TestRows {
   struct Best {
     int32_t label = 0;
     int32_t predicted = 0;
-    float decision = 0;
+    double decision = 0;
   };
   std::vector<Best> best_;
 };

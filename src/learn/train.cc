@@ -182,7 +182,7 @@ class Training {
         if (state_.wanted()) state_.take_ids(block);
         if (options_.calibrate > 0) scores.look_at(block, solutions);
       };
-    add_summary(solve(problem, options_.solve, solutions, context), report.summary);
+    add_summary(solve(problem, with_time_left(options_.solve, since_), solutions, context), report.summary);
     for (size_t i = 0; i < solutions.size(); ++i) {
       if (state_.wanted()) state_.take_solution(first_of(number) + i, solutions[i]);
       solutions[i].duals = {};
@@ -226,6 +226,7 @@ class Training {
   size_t groups_ = 1;
   std::vector<Solution> start_;
   StateWriter state_;
+  const Stopwatch since_;
   std::vector<Sigmoid> calibration_;
 };
 
@@ -233,7 +234,6 @@ class Training {
 
 TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run,
                   std::vector<Solution> start) {
-  check_inputs(options.test, "--test");  // before hours of packing and training, not after them
   check_inputs(options.test, "--test");  // before hours of packing and training, not after them
   TrainReport report;
   const Stopwatch packing;
@@ -258,7 +258,6 @@ void save_trained(const std::string& path, const TrainOptions& options, TrainRep
     save_model(path, report.model, metadata, threads);
   else
     save_model(path, report.model, report.columns, metadata, threads);
-  report.columns.remove_files();
 }
 
 std::string describe_model(const TrainOptions& options, const TrainReport& report) {

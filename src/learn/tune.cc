@@ -103,7 +103,7 @@ class Path {
                         std::span<const Solution>(solutions).subspan(i * models_, models_), context.threads);
     };
     const Stopwatch clock;
-    const Summary summary = solve(problem, options_.solve, solutions, context);
+    const Summary summary = solve(problem, with_time_left(options_.solve, since_), solutions, context);
     const double seconds = clock.seconds();
     add_summary(summary, tuning.summary);
     for (size_t i = 0; i < count; ++i) {
@@ -251,6 +251,7 @@ class Path {
   const Classes classes_;
   const Problem problem_;
   const std::vector<double> costs_;
+  const Stopwatch since_;
   bool warm_ = true;   // each cost begins where the one before it ended
   size_t models_ = 0;  // of one cost: folds times classes
   size_t at_once_ = 1;

@@ -164,9 +164,10 @@ class DualBlockRun {
     const std::vector<Training*> tasks = in_work();
     for (Training* task : tasks)
       if (last || task->gap() * task->trust <= options_.tolerance) due.push_back(task);
-    // Where rows are read for it, a certificate waits for others.
-    const bool reads = run_.plan().rows == RowsHeld::streamed;
-    if (!last && reads && static_cast<double>(due.size()) < kShareDue * static_cast<double>(tasks.size())) return;
+    // Where rows are read for it, a certificate waits for others; but fixed blocks promise each task the bits that it
+    // would have alone.
+    const bool waits = run_.plan().rows == RowsHeld::streamed && method_.schedule == Schedule::recomposed;
+    if (!last && waits && static_cast<double>(due.size()) < kShareDue * static_cast<double>(tasks.size())) return;
     std::vector<Run::Certifying> those;
     for (Training* task : due)
       those.push_back({.task = &task->task,

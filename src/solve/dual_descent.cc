@@ -135,6 +135,9 @@ void DualDescent::look_ahead(const Block& block, size_t at, size_t end) const {
 // Which rows of the block are to be looked at: not those that rest, or are held out.
 void DualDescent::collect(const Block& block, bool kept_join) {
   visitors_.clear();
+  size_t most = kept_join ? kept_.rows().size() : 0;
+  for (const Chunk* chunk : block.chunks) most += chunk->rows();
+  visitors_.reserve(most);  // and not twice as much
   for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk) {
     const std::span<uint8_t> rest = solution_.duals.rest(block.numbers[chunk]);
     for (uint32_t row = 0; row < rest.size(); ++row) {

@@ -3,7 +3,8 @@
 // Problem:  min over w  1/2 |w|^2 + C sum of loss(y_i w.x_i); divided by l C, the number of rows times the cost
 // Update:   for a subset B of the block, t = 1, 2, 3 ...: w <- (1 - 1/t) w - (l C / (t |B|)) sum over B of
 // loss'(margin) y x,
-//           then w <- min(1, sqrt(l C) / |w|) w
+//           then w <- min(1, sqrt(l C) / |w|) w; where rows or classes have weights, their sum takes the place of l C
+//           if it is larger, or the best w might be out of reach
 // Paper:    Yu, Hsieh, Chang, Lin: Algorithm 3, equations 13 to 15. A subset of the whole block is BLOCK-P-B, of one
 // row
 //           BLOCK-P-I. For squared hinge -loss' is 2 (1 - margin) inside the margin.
@@ -65,17 +66,18 @@ class PegasosSteps {
   void save(SnapshotWriter& to, const std::string& name) const {
     to.put(name + "weights", std::span<const float>(u_));
     to.put(name + "steps", std::span<const double>(std::array{scale_, norm2_, static_cast<double>(steps_),
-                                                              static_cast<double>(pass_), losses_}));
+                                                              static_cast<double>(pass_), losses_, costs_met_}));
   }
   void restore(const SnapshotReader& from, const std::string& name) {
     from.take(name + "weights", std::span<float>(u_));
-    std::array<double, 5> numbers{};
+    std::array<double, 6> numbers{};
     from.take(name + "steps", std::span<double>(numbers));
     scale_ = numbers[0];
     norm2_ = numbers[1];
     steps_ = static_cast<uint64_t>(numbers[2]);
     pass_ = static_cast<int>(numbers[3]);
     losses_ = numbers[4];
+    costs_met_ = numbers[5];
   }
 
   double losses() const { return losses_; }
@@ -86,6 +88,9 @@ class PegasosSteps {
   void solve_block_with(const L& loss, const Block& block, size_t number) {
     Random random(seed_, mix64(static_cast<uint64_t>(pass_), number));
     order_.clear();
+    size_t most = 0;
+    for (const Chunk* chunk : block.chunks) most += chunk->rows();
+    order_.reserve(most);  // and not twice as much
     for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk)
       for (uint32_t row = 0; row < block.chunks[chunk]->rows(); ++row)
         if (!is_absent(*block.chunks[chunk], row)) order_.push_back(Block::place(chunk, row));
@@ -104,12 +109,14 @@ class PegasosSteps {
     ++steps_;
     // Every margin at the same w, as the sub-gradient of the whole subset asks.
     factors_.clear();
+    factors_.reserve(end - begin);
     for (size_t i = begin; i < end; ++i) {
       const Row row = block.row(order_[i], buffer_);
       const double sign = costs_.sign(row);
       const double margin = scale_ * margin_of(row, sign, problem_.bias, u_);
       const double cost = costs_.cost(row);
       losses_ += cost * loss.value(margin);
+      if (pass_ == 1) costs_met_ += cost;
       factors_.push_back(-cost / cost_ * loss.derivative(margin) * sign);
     }
     if (steps_ == 1)
@@ -120,7 +127,7 @@ class PegasosSteps {
     for (size_t i = begin; i < end; ++i)
       if (factors_[i - begin] != 0) add(block.row(order_[i], buffer_), rate * factors_[i - begin] / scale_);
     const double length = std::sqrt(std::max(0.0, squared_weights()));
-    if (const double most = std::sqrt(size_); length > most) scale_ *= most / length;
+    if (const double most = std::sqrt(std::max(size_, costs_met_)); length > most) scale_ *= most / length;
     if (scale_ < kLeastScale) settle();
   }
 
@@ -153,7 +160,8 @@ class PegasosSteps {
   const uint64_t seed_;
   std::vector<float>& u_;
   uint64_t& steps_;
-  const double size_;  // l C
+  const double size_;     // l C
+  double costs_met_ = 0;  // of all rows, once a pass is done
   double scale_ = 1;
   double norm2_ = 0;
   int pass_ = 0;

@@ -20,14 +20,17 @@ constexpr uint64_t kKeptRowBytes = 64;  // ... on a list with so many bytes a ro
 constexpr uint64_t kLeastPairs = 3;  // as many as a row's first step can make
 constexpr uint64_t kUsualPairs = 8;
 constexpr uint64_t kMostPairs = 16;  // where there is much room
+// What a task notes of each row of a block: its turn, and its last margin or its step.
+constexpr uint64_t kNoteBytes = 8;
+constexpr uint64_t kPegasosNoteBytes = 12;
 
 // What chunks take in memory.
 struct ChunkSums {
   uint64_t encoded = 0;
   uint64_t decoded = 0;
-  uint64_t most_rows = 0;      // of a chunk
   uint64_t largest = 0;        // decoded
   uint64_t largest_space = 0;  // more than encoded, while a chunk is decoded
+  uint64_t most_rows = 0;      // of one
 
   explicit ChunkSums(const Store& store) {
     for (const ChunkInfo& chunk : store.chunks()) {
@@ -35,9 +38,9 @@ struct ChunkSums {
       const uint64_t packed = chunk.memory_bytes(false);
       encoded += packed;
       decoded += whole;
-      most_rows = std::max<uint64_t>(most_rows, chunk.rows);
       largest = std::max(largest, whole);
       largest_space = std::max(largest_space, whole - packed);
+      most_rows = std::max<uint64_t>(most_rows, chunk.rows);
     }
   }
   uint64_t least() const { return kLeastChunksHeld * largest; }
@@ -59,12 +62,46 @@ struct Wanted {
   uint64_t weights() const { return weights_of_a_task(problem, options.method); }
   uint64_t v() const { return weights() * sizeof(double); }
   size_t usual_chunks() const { return options.chunks_per_block > 0 ? options.chunks_per_block : kUsualChunksPerBlock; }
+
+  // Fixed blocks are whole buckets: one may have more chunks than are asked for.
+  BlockOrder fixed_blocks(size_t chunks_per_block) const {
+    return order_of_pass(*problem.store,
+                         {.schedule = Schedule::fixed,
+                          .chunks_per_block = chunks_per_block,
+                          .blocks = dual != nullptr ? dual->blocks : 0,
+                          .sequence = BlockSequence::sequential},
+                         1);
+  }
+  static size_t largest_of(const BlockOrder& order) {
+    size_t most = 0;
+    for (size_t number = 0; number < order.ends.size(); ++number) most = std::max(most, order.block(number).size());
+    return most;
+  }
+  // Of blocks that are to be small, the chunks of the largest; a certificate takes as many as is usual.
+  size_t chunks_in_work() const {
+    const bool fixed = !small_blocks() && !std::holds_alternative<Subsample>(options.method);
+    return std::max({usual_chunks(), kUsualChunksPerBlock, fixed ? largest_of(fixed_blocks(usual_chunks())) : 0});
+  }
+  // What all tasks note of so many chunks.
+  uint64_t notes_on(uint64_t count) const {
+    const uint64_t rows = std::min(count * chunks.most_rows, problem.store->info().physical_rows());
+    return rows * tasks() * (std::holds_alternative<Pegasos>(options.method) ? kPegasosNoteBytes : kNoteBytes);
+  }
+  // Where blocks are to have so many chunks.
+  uint64_t notes(size_t chunks_per_block) const {
+    if (std::holds_alternative<Subsample>(options.method)) return notes_on(Subsample::kChunksPerBlock);
+    return notes_on(small_blocks() ? chunks_per_block : largest_of(fixed_blocks(chunks_per_block)));
+  }
 };
 
 // Rows come anew each pass: a window for them, and what is left for rows near the margin.
 void split_memory(const Wanted& wanted, uint64_t free, Plan& plan) {
   const uint64_t least = wanted.chunks.least();
   const DualBlock* const dual = wanted.dual;
+  const bool small = wanted.small_blocks() || plan.duals_in_file;
+  // Large blocks: two of them, and the notes on one.
+  const uint64_t fitting_with_notes = free / (2 * wanted.chunks.largest + wanted.notes_on(1));
+  free -= std::min(free - least, wanted.notes(small ? wanted.usual_chunks() : std::max<size_t>(1, fitting_with_notes)));
   uint64_t window = free;
   if (dual != nullptr && dual->cache_fraction) {
     window = static_cast<uint64_t>(static_cast<double>(free) * (1 - *dual->cache_fraction));
@@ -83,7 +120,6 @@ void split_memory(const Wanted& wanted, uint64_t free, Plan& plan) {
                                                                  : plan.window_bytes / 4);
   plan.certify_window_bytes = plan.window_bytes - plan.certify_bytes;
   const auto fitting = std::max<size_t>(1, plan.window_bytes / 2 / wanted.chunks.largest);
-  const bool small = wanted.small_blocks() || plan.duals_in_file;
   plan.chunks_per_block = small ? std::min(fitting, wanted.usual_chunks()) : fitting;
 }
 
@@ -91,14 +127,16 @@ void split_memory(const Wanted& wanted, uint64_t free, Plan& plan) {
 bool hold_all_rows(const Wanted& wanted, uint64_t free, Plan& plan) {
   const ChunkSums& chunks = wanted.chunks;
   const size_t count = wanted.problem.store->chunks().size();
-  plan.chunks_per_block = wanted.small_blocks() ? std::min(count, wanted.usual_chunks()) : count;
+  const bool small = wanted.small_blocks() || plan.duals_in_file;
+  plan.chunks_per_block = small ? std::min(count, wanted.usual_chunks()) : count;
   // Several tasks look at every row of a block: it is decoded for them.
   const uint64_t space =
-      wanted.tasks() == 1 ? 0 : std::max(plan.chunks_per_block, kUsualChunksPerBlock) * chunks.largest_space;
+      wanted.tasks() == 1 ? 0 : std::max(plan.chunks_per_block, wanted.chunks_in_work()) * chunks.largest_space;
   // Kept rows need no memory of their own where all are here, only a list; and their duals at hand.
   const bool keeps_rows = wanted.recomposed() && wanted.dual->cache_fraction.value_or(1) > 0 && !plan.duals_in_file;
   const uint64_t list = keeps_rows ? wanted.problem.store->info().rows / kKeptRowsShare * kKeptRowBytes : 0;
   const uint64_t v = wanted.v();
+  free -= std::min(free, wanted.notes(plan.chunks_per_block));
   if (chunks.decoded + v + list <= free)
     plan.rows = RowsHeld::decoded;
   else if (chunks.encoded + space + std::min(v, kLeastCertifyBytes) <= free)
@@ -117,17 +155,9 @@ bool hold_all_rows(const Wanted& wanted, uint64_t free, Plan& plan) {
 
 // The blocks of the paper are whole buckets: where there are few of those, one may be larger than the window.
 void check_fixed_blocks(const Wanted& wanted, const Plan& plan) {
-  const BlockOrder order = order_of_pass(*wanted.problem.store,
-                                         {.schedule = Schedule::fixed,
-                                          .chunks_per_block = plan.chunks_per_block,
-                                          .blocks = wanted.dual != nullptr ? wanted.dual->blocks : 0,
-                                          .sequence = BlockSequence::sequential},
-                                         1);
-  uint64_t most = 0;
-  for (size_t number = 0; number < order.ends.size(); ++number)
-    most = std::max<uint64_t>(most, order.block(number).size());
-  const uint64_t duals = plan.duals_in_file ? plan.duals_bytes / (wanted.usual_chunks() + 1) : 0;
-  if (most * (wanted.chunks.largest + duals) <= plan.window_bytes) return;
+  const BlockOrder order = wanted.fixed_blocks(plan.chunks_per_block);
+  const uint64_t most = Wanted::largest_of(order);
+  if (most * wanted.chunks.largest <= plan.window_bytes) return;
   fail(ErrorKind::memory,
        "a fixed block of {} chunks needs {}, and --memory leaves {} for rows: give more memory, {}or use --solver dual "
        "--schedule recomposed",
@@ -167,7 +197,7 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
                                                             wanted.chunks.most_rows * SparseDuals::kOpenBytesPerRow;
   const uint64_t held = context.reserved_bytes + open;
   const uint64_t fixed = kProgramBytes + held + plan.weights_bytes + directory;
-  const uint64_t least = wanted.chunks.least();
+  const uint64_t least = wanted.chunks.least() + wanted.notes(wanted.small_blocks() ? wanted.usual_chunks() : 1);
   if (wanted.all_classes != nullptr)
     plan.duals_bytes = class_duals_bytes(wanted, rows, context.memory_bytes - std::min(context.memory_bytes, fixed));
   else if (!std::holds_alternative<Pegasos>(wanted.options.method))
@@ -177,13 +207,15 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   if (context.checkpoint.wanted() && wanted.all_classes == nullptr && !all_fit &&
       fixed + plan.duals_bytes + least + least / 2 > context.memory_bytes && plan.duals_bytes > 0) {
     plan.duals_in_file = true;
-    plan.duals_bytes = std::min(plan.duals_bytes, plan.duals_bytes / count * (wanted.usual_chunks() + 1));
+    // Those of a block, and a page on its way from or to the file.
+    const uint64_t page = wanted.chunks.most_rows * Duals::kBytesPerRow;
+    plan.duals_bytes = std::min(plan.duals_bytes, page * (wanted.chunks_in_work() + 1) * wanted.tasks());
   }
   const uint64_t taken = fixed + plan.duals_bytes;
   if (taken + least > context.memory_bytes)
     fail(ErrorKind::memory,
-         "{} weights{}{} need {}, the duals of {} rows {}, the store's directory {}, a few chunks {}{}: with the "
-         "program "
+         "{} weights{}{} need {}, the duals of {} rows {}, the store's directory {}, a few chunks and what is noted of "
+         "their rows {}{}: with the program "
          "itself {} in all, and --memory allows {}. Give more memory, pack with smaller chunks (--chunk-bytes), or use "
          "fewer features",
          wanted.problem.weights(),

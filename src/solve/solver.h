@@ -40,6 +40,8 @@ struct Average {};
 
 // A random part that fits the memory, solved there (subsample.cc).
 struct Subsample {
+  static constexpr uint32_t kChunksPerBlock = 16;
+
   double share = 0;  // of the chunks; 0: what fits
 };
 

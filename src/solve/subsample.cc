@@ -20,7 +20,6 @@ namespace linblock {
 namespace {
 
 constexpr double kSettled = 1e-3;  // of its own best: more exact than what leaving rows out costs
-constexpr uint32_t kChunksPerBlock = 16;
 
 // Whole chunks: packing has put random rows in each.
 std::vector<uint32_t> draw_part(const Store& store, double share, uint64_t bytes, uint64_t seed) {
@@ -50,7 +49,9 @@ Summary solve_subsample(const Problem& problem, const SolveOptions& options, con
   // Where rows are streamed, the certificate's sums come out of the window.
   const uint64_t room = plan.window_bytes - (plan.rows == RowsHeld::streamed ? plan.certify_bytes : 0);
   order.chunks = draw_part(*problem.store, method.share, room, options.seed);
-  for (uint32_t end = kChunksPerBlock; end < order.chunks.size(); end += kChunksPerBlock) order.ends.push_back(end);
+  // The duals of a block are in memory together: where they come from a file, of as many chunks as the plan has.
+  const auto per_block = plan.duals_in_file ? static_cast<uint32_t>(plan.chunks_per_block) : Subsample::kChunksPerBlock;
+  for (uint32_t end = per_block; end < order.chunks.size(); end += per_block) order.ends.push_back(end);
   order.ends.push_back(static_cast<uint32_t>(order.chunks.size()));
   run.hold(order.chunks);
   std::vector<DualDescent> tasks;

@@ -61,7 +61,7 @@ class RowCache {
     uint64_t bytes() const { return round_up<uint64_t>(index_bytes + value_bytes, 4); }
   };
   // With what a solver keeps of a row beside it.
-  static constexpr uint64_t kEntryBytes = sizeof(Entry) + 8;
+  static constexpr uint64_t kEntryBytes = sizeof(Entry) + 16;
 
   const std::vector<Chunk>* resident_ = nullptr;
   Buffer memory_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "store/block_source.h"
 
 namespace linblock {
 
@@ -37,8 +38,12 @@ BlockOrder order_of_pass(const Store& store, const ScheduleOptions& options, uin
   for (size_t block = 0; block < blocks; ++block) first[block + 1] += first[block];
   BlockOrder order;
   for (const uint32_t block : sequence) {
-    for (uint32_t chunk = first[block]; chunk < first[block + 1]; ++chunk) order.chunks.push_back(chunk);
-    if (first[block + 1] > first[block]) order.ends.push_back(static_cast<uint32_t>(order.chunks.size()));
+    for (uint32_t chunk = first[block]; chunk < first[block + 1]; ++chunk) {
+      order.chunks.push_back(chunk);
+      // The end, or all that a block can have.
+      if (chunk + 1 == first[block + 1] || (chunk + 1 - first[block]) % BlockSource::kMostChunksPerBlock == 0)
+        order.ends.push_back(static_cast<uint32_t>(order.chunks.size()));
+    }
   }
   return order;
 }

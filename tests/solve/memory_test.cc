@@ -65,6 +65,30 @@ TEST_F(TrainMemory, HoldsForVeryManyTinyRows) {
   expect_trained({"--loss", "logistic"});
 }
 
+TEST_F(TrainMemory, HoldsForTwentyTasks) {
+  make_store(60000, {"--features", "20000", "--nonzeros", "100", "--classes", "20"});
+  ASSERT_GE(stored_bytes(), kBudget);
+  expect_trained({"--loss", "hinge", "--threads", "1", "--max-passes", "3"});
+  expect_trained({"--loss", "squared-hinge", "--threads", "4", "--max-passes", "3", "--checkpoint-seconds", "0.1"});
+  expect_trained({"--solver", "pegasos", "--max-passes", "2"});
+  expect_trained({"--solver", "average"});
+  expect_trained({"--solver", "subsample", "--max-passes", "3"});
+}
+
+// What a task holds of a row beside its dual counts most where rows are small.
+TEST_F(TrainMemory, HoldsForTwentyTasksOfTinyRows) {
+  std::ofstream text(folder_ / "tiny.svm");
+  for (int i = 0; i < 60000; ++i) text << i % 20 + 1 << " " << i % 20 + 1 << ":1 " << 30 + i % 7 << ":1\n";
+  text.close();
+  ASSERT_EQ(linblock({"pack", folder_ / "tiny.svm", "-o", store_, "--codec", "none", "-q"}).exit_code, 0);
+  for (const char* threads : {"1", "4"}) {
+    expect_trained({"--loss", "hinge", "--threads", threads, "--max-passes", "5"});
+    expect_trained({"--loss", "hinge", "--threads", threads, "--max-passes", "5", "--schedule", "fixed"});
+    expect_trained({"--solver", "pegasos", "--step", "block", "--threads", threads, "--max-passes", "3"});
+    expect_trained({"--solver", "average", "--threads", threads});
+  }
+}
+
 TEST_F(TrainMemory, HoldsFromTextToTestedModel) {
   const std::string text = documents("data.svm", 100000, {"--features", "20000"});
   expect_held(in_sixteen_megabytes({"train", text, "-o", folder_ / "model", "--test", text}));

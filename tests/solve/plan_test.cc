@@ -1,6 +1,7 @@
 // The plan says what was asked for, fits the memory, and where it cannot, the refusal has the numbers.
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "support/errors.h"
 #include "support/streamed.h"
 #include "support/tight_memory.h"
@@ -186,6 +187,116 @@ TEST_F(Plans, AreTheSameAfterASnapshot) {
   EXPECT_THAT([&] { through_a_snapshot(plan); }, fails_with(ErrorKind::damaged, "plan"));
 }
 
+uint64_t planned_bytes(const Plan& plan) {
+  return plan.weights_bytes + plan.duals_bytes + plan.window_bytes + plan.cache_bytes +
+         (plan.rows == RowsHeld::streamed ? 0 : plan.certify_bytes) + kProgramBytes;
+}
+
+TEST(PlansOfManyTasks, FitTheMemoryTheyWereMadeFor) {
+  const ManyChunks rows(make_classes(300, 24, 20, 1));
+  const Problem problem = tasks_for(rows.store, "hinge", std::vector<double>(20, 1.0), 1);
+  for (const Method& method :
+       {Method(DualBlock{}), Method(DualBlock{.cache_fraction = 0.5}), Method(DualBlock{.schedule = Schedule::fixed}),
+        Method(Pegasos{}), Method(Average{}), Method(Subsample{})}) {
+    for (const char* checkpoint : {"", "somewhere"}) {
+      const uint64_t least = least_memory(problem, method, checkpoint);
+      for (uint64_t memory = least; memory < least + (2 << 20); memory += 10 << 10) {
+        const Plan found = make_plan(problem, method, context_with(memory, checkpoint));
+        ASSERT_LE(planned_bytes(found), memory) << name_of(method) << ": " << found.describe();
+        ASSERT_EQ(found.tasks, 20U);
+        ASSERT_GE(found.weights_bytes, 20 * problem.weights() * sizeof(float));
+      }
+    }
+  }
+}
+
+TEST(PlansOfManyTasks, TakeAsManyTasksAsFitAndNoneMore) {
+  const ManyChunks rows(make_classes(300, 24, 20, 1));
+  const Problem problem = tasks_for(rows.store, "hinge", std::vector<double>(20, 1.0), 1);
+  size_t last = 0;
+  for (uint64_t memory = least_memory(only_task(problem, 0), DualBlock{}); last < 20; memory += 4 << 10) {
+    const Context context = context_with(memory);
+    const size_t most = tasks_at_once(problem, {}, context);
+    ASSERT_GE(most, last) << "more memory, fewer tasks";
+    ASSERT_LT(memory, uint64_t{64} << 20) << "it never fits";
+    Problem part = problem;
+    part.tasks.resize(most);
+    EXPECT_LE(planned_bytes(make_plan(part, DualBlock{}, context)), memory);
+    if (most < 20) {
+      part.tasks = {problem.tasks.begin(), problem.tasks.begin() + static_cast<ptrdiff_t>(most) + 1};
+      EXPECT_THAT([&] { make_plan(part, DualBlock{}, context); }, fails_with(ErrorKind::memory, "tasks"));
+    }
+    last = most;
+  }
+  EXPECT_THAT([&] { tasks_at_once(problem, {}, context_with(kProgramBytes)); },
+              fails_with(ErrorKind::memory, "weights"));
+}
+
+TEST(PlansOfFixedBlocks, RefuseABlockThatIsLargerThanTheWindow) {
+  const ManyChunks rows(24);
+  const Problem problem = problem_for(rows.store, "hinge", 0.1);
+  const uint64_t memory = streaming_memory(problem);
+  int refused = 0;
+  for (size_t blocks = 1; blocks <= 60; ++blocks) {
+    const DualBlock method{.schedule = Schedule::fixed, .blocks = blocks, .inner = 1, .cache_fraction = 0};
+    const auto plan = [&] { return make_plan(problem, method, context_with(memory)); };
+    std::vector<Solution> solutions;
+    if (const auto error = error_of(plan)) {
+      EXPECT_EQ(error->kind(), ErrorKind::memory);
+      EXPECT_TRUE(contains(error->what(), "a fixed block of")) << error->what();
+      EXPECT_TRUE(contains(error->what(), blocks == 60 ? "more buckets" : "more --blocks")) << error->what();
+      ++refused;
+      continue;
+    }
+    const Summary summary = solve(problem, {.method = method, .max_passes = 2}, solutions, context_with(memory));
+    EXPECT_EQ(summary.plan.rows, RowsHeld::streamed);
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, 30);
+}
+
+// A row's place in a block is a number of 32 bits: a block cannot have any number of chunks.
+TEST(PlansOfFixedBlocks, HaveBlocksOfNoMoreChunksThanABlockCanHave) {
+  const MemoryFolder folder;
+  StoreWriter writer(folder / "store");
+  writer.begin({.shuffle = false, .chunk_bytes = 4096});
+  Random random(3);
+  const std::vector<uint32_t> index = {1, 2, 3};
+  for (int i = 0; i < 1000000; ++i) {
+    const auto x = static_cast<float>(random.unit() - 0.5);
+    const std::vector<float> value = {x, static_cast<float>(random.unit()), 1};
+    writer.add({.label = x + random.unit() > 0.5 ? 1 : -1, .index = index, .value = value});
+  }
+  writer.commit();
+  const Store store = Store::open(folder / "store");
+  ASSERT_GT(store.chunks().size(), uint64_t{1} << (32 - Block::kRowBits)) << "too few chunks to be a test";
+  const Problem problem = problem_for(store, "hinge", 1e-4);
+  std::vector<Solution> expected;
+  const Summary right = solve(problem, {.tolerance = 1e-3, .max_passes = 100}, expected);
+  std::vector<Solution> solutions;
+  const Summary found = solve(
+      problem, {.method = DualBlock{.schedule = Schedule::fixed}, .tolerance = 1e-3, .max_passes = 30}, solutions);
+  EXPECT_EQ(found.termination, Termination::converged);
+  EXPECT_NEAR(found.certificates[0].primal, right.certificates[0].primal, 2e-3 * right.certificates[0].primal);
+}
+
+TEST(FixedBlocks, LetNoRowRest) {
+  const ManyChunks rows(24);
+  const Problem problem = problem_for(rows.store, "hinge", 1, 1);
+  for (const Schedule schedule : {Schedule::fixed, Schedule::recomposed}) {
+    uint64_t resting = 0;
+    Context context;
+    context.observer = [&](const PassReport& pass) {
+      for (const uint8_t rest : pass.solutions->at(0).duals.all_rests()) resting += (rest & 0x7f) != 0 ? 1 : 0;
+    };
+    std::vector<Solution> solutions;
+    solve(problem,
+          {.method = DualBlock{.schedule = schedule, .blocks = 8, .inner = 2}, .tolerance = 1e-7, .max_passes = 20},
+          solutions, context);
+    EXPECT_EQ(resting > 0, schedule == Schedule::recomposed);
+  }
+}
+
 // Rows of two features: their duals alone are more than the memory has room for.
 class ManyTinyRows : public testing::Test {
  protected:
@@ -225,6 +336,36 @@ TEST_F(ManyTinyRows, HaveMemoryForTheDualsOfABlock) {
         << plan.describe();
   }
   EXPECT_GT(in_file, 10);
+}
+
+// Where the duals are in a file, those of a block are all that is in memory, whatever a block is made of.
+TEST_F(ManyTinyRows, HaveBlocksWhoseDualsFitForEveryMethod) {
+  const Problem many{
+      .store = &store_, .tasks = std::vector<Task>(20, Task{.positive = 1, .cost = 0.01}), .loss = Hinge{}};
+  int resident = 0;
+  for (const Method& method :
+       {Method(DualBlock{.schedule = Schedule::fixed}), Method(DualBlock{.schedule = Schedule::fixed, .blocks = 20}),
+        Method(Average{}), Method(DualBlock{}), Method(Subsample{})}) {
+    for (const Problem* problem : {&problem_, &many}) {
+      const uint64_t least = least_memory(*problem, method, "somewhere");
+      for (const uint64_t more : {0, 100, 300, 9000}) {
+        const uint64_t memory = least + (more << 10);
+        const Plan plan = make_plan(*problem, method, context_with(memory, "somewhere"));
+        if (!plan.duals_in_file) continue;
+        if (plan.rows != RowsHeld::streamed) ++resident;
+        size_t largest = 0;
+        Context context = context_with(memory, folder_ / "STATE");
+        context.checkpoint.every_seconds = 1e9;
+        context.on_block = [&](const BlockReport& block) { largest = std::max<size_t>(largest, block.rows); };
+        std::vector<Solution> solutions;
+        std::filesystem::remove(folder_ / "STATE");
+        solve(*problem, {.method = method, .tolerance = 0.5, .max_passes = 1}, solutions, context);
+        EXPECT_LE(largest * Duals::kBytesPerRow * problem->tasks.size(), plan.duals_bytes)
+            << name_of(method) << " in " << more << " KB more than the least: " << plan.describe();
+      }
+    }
+  }
+  EXPECT_GT(resident, 0) << "rows that stay while their duals do not are what is to be tested";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Small problems for solver tests: data, its store, and the same rows for the reference solver.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <random>
@@ -45,6 +46,30 @@ inline Data make_data(size_t rows, uint32_t features, uint32_t seed, double shar
   return data;
 }
 
+// Labels from 1 to `classes`, each of some row: the class whose own direction, with noise, fits the row best.
+inline Data make_classes(size_t rows, uint32_t features, int32_t classes, uint32_t seed) {
+  Data data = make_data(rows, features, seed);
+  std::mt19937 random(seed + 1000);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> truth(static_cast<size_t>(classes), std::vector<float>(features));
+  for (auto& direction : truth)
+    for (float& weight : direction) weight = normal(random);
+  for (size_t i = 0; i < rows; ++i) {
+    OwnedRow& row = data.rows[i];
+    float best = -std::numeric_limits<float>::infinity();
+    for (int32_t label = 1; label <= classes; ++label) {
+      float score = normal(random);
+      for (size_t k = 0; k < row.index.size(); ++k)
+        score += row.value[k] * truth[static_cast<size_t>(label) - 1][row.index[k] - 1];
+      if (score <= best) continue;
+      best = score;
+      row.label = label;
+    }
+    if (i < static_cast<size_t>(classes)) row.label = static_cast<int32_t>(i) + 1;
+  }
+  return data;
+}
+
 // rows_per_chunk 1, 7 or all: what a block can be made of. The smallest chunk is 4 KB, so rows are cut by hand through
 // segments: one append for each chunk.
 inline Store write_store(const Folder& folder, const Data& data, size_t rows_per_chunk) {
@@ -65,11 +90,12 @@ inline Store write_store(const Folder& folder, const Data& data, size_t rows_per
 }
 
 inline std::vector<DenseRow> dense(const Data& data, double cost, double bias,
-                                   const std::map<int32_t, double>& weights = {}) {
+                                   const std::map<int32_t, double>& weights = {}, int32_t positive = 1) {
   std::vector<DenseRow> rows;
   for (const OwnedRow& row : data.rows) {
-    DenseRow out{
-        .x = std::vector<double>(data.features, 0.0), .y = row.label == 1 ? 1.0 : -1.0, .cost = cost * row.weight};
+    DenseRow out{.x = std::vector<double>(data.features, 0.0),
+                 .y = row.label == positive ? 1.0 : -1.0,
+                 .cost = cost * row.weight};
     if (const auto found = weights.find(row.label); found != weights.end()) out.cost *= found->second;
     for (size_t k = 0; k < row.index.size(); ++k) out.x[row.index[k] - 1] = row.value[k];
     if (bias >= 0) out.x.push_back(bias);
@@ -80,6 +106,19 @@ inline std::vector<DenseRow> dense(const Data& data, double cost, double bias,
 
 inline Problem problem_for(const Store& store, const std::string& loss, double cost, double bias = -1) {
   return {.store = &store, .tasks = {{.positive = 1, .cost = cost}}, .loss = loss_of(loss), .bias = bias};
+}
+
+// Every class against the rest; the costs differ, so that some tasks are done long before others.
+inline Problem tasks_for(const Store& store, const std::string& loss, std::vector<double> costs, double bias = -1) {
+  Problem problem{.store = &store, .loss = loss_of(loss), .bias = bias};
+  int32_t label = 0;
+  for (const double cost : costs) problem.tasks.push_back({.positive = ++label, .cost = cost});
+  return problem;
+}
+
+inline Problem only_task(Problem problem, size_t number) {
+  problem.tasks = {problem.tasks.at(number)};
+  return problem;
 }
 
 }  // namespace linblock::test

@@ -15,7 +15,8 @@ namespace linblock::test {
 // together take several times what a run needs at the least.
 struct ManyChunks {
   explicit ManyChunks(uint32_t features, size_t rows_per_chunk = 5)
-      : data(make_data(kChunks * rows_per_chunk, features, 1)), store(write(folder / "store", data)) {}
+      : ManyChunks(make_data(kChunks * rows_per_chunk, features, 1)) {}
+  explicit ManyChunks(Data rows) : data(std::move(rows)), store(write(folder / "store", data)) {}
   // So few features that steps are longer, and that a mean of the weights is kept.
   static ManyChunks with_few_features() { return ManyChunks(5, 25); }
 
@@ -64,6 +65,12 @@ uint64_t least_memory_where(const Problem& problem, const Method& method, const 
 
 inline uint64_t least_memory(const Problem& problem, const Method& method, const std::string& checkpoint = "") {
   return least_memory_where(problem, method, checkpoint, [](const Plan&) { return true; });
+}
+
+// All rows stay, and for no byte less they would not: so they are encoded.
+inline uint64_t memory_for_encoded_rows(const Problem& problem, const Method& method, const std::string& checkpoint) {
+  return least_memory_where(problem, method, checkpoint,
+                            [](const Plan& plan) { return plan.rows != RowsHeld::streamed && !plan.duals_in_file; });
 }
 
 // Three quarters of the rows would fit; their duals do.
