@@ -73,4 +73,6 @@ void keep_heap_small() {
   ::mallopt(M_ARENA_MAX, 1);
 }
 
+void return_free_memory() { ::malloc_trim(0); }
+
 }  // namespace linblock

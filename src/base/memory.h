@@ -18,5 +18,7 @@ uint64_t peak_resident_bytes();
 uint64_t permitted_memory_bytes();
 // Makes malloc return large blocks to the system at once, so that `--memory` is what the system sees.
 void keep_heap_small();
+// What was freed between things that stay goes back too: for the end of a stage of work.
+void return_free_memory();
 
 }  // namespace linblock

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "learn/examples.h"
 
 namespace linblock {
@@ -150,6 +151,7 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
     remove_flat_directory(store);
   }
   pack(options.inputs, store, options.pack, observer.packing);
+  return_free_memory();  // training has none to spare
   const std::string text = wanted + store_line(store);
   replace_file(source, {reinterpret_cast<const unsigned char*>(text.data()), text.size()});
   packed = true;

@@ -57,6 +57,10 @@ struct Wanted {
 
   uint64_t tasks() const { return problem.tasks.size(); }
   bool recomposed() const { return dual != nullptr && dual->schedule == Schedule::recomposed; }
+  // For so many rows that a mean of weights may be kept.
+  bool few_features() const {
+    return recomposed() && problem.store->info().physical_rows() > kManyRows * problem.weights();
+  }
   // Blocks of a few chunks, drawn anew for each pass.
   bool small_blocks() const { return recomposed() || all_classes != nullptr; }
   uint64_t weights() const { return weights_of_a_task(problem, options.method); }
@@ -133,7 +137,10 @@ bool hold_all_rows(const Wanted& wanted, uint64_t free, Plan& plan) {
   const uint64_t space =
       wanted.tasks() == 1 ? 0 : std::max(plan.chunks_per_block, wanted.chunks_in_work()) * chunks.largest_space;
   // Kept rows need no memory of their own where all are here, only a list; and their duals at hand.
-  const bool keeps_rows = wanted.recomposed() && wanted.dual->cache_fraction.value_or(1) > 0 && !plan.duals_in_file;
+  // Tasks that share their rows are faster without, unless features are few: another pass is what costs least then.
+  const bool of_use = wanted.tasks() == 1 || wanted.few_features() || wanted.dual->cache_fraction;
+  const bool keeps_rows =
+      wanted.recomposed() && wanted.dual->cache_fraction.value_or(1) > 0 && !plan.duals_in_file && of_use;
   const uint64_t list = keeps_rows ? wanted.problem.store->info().rows / kKeptRowsShare * kKeptRowBytes : 0;
   const uint64_t v = wanted.v();
   free -= std::min(free, wanted.notes(plan.chunks_per_block));
@@ -187,8 +194,7 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const Context& context = wanted.context;
   const uint64_t count = store.chunks().size();
   const uint64_t rows = store.info().physical_rows();  // removed ones have their places too
-  const bool few_features = wanted.recomposed() && rows > kManyRows * wanted.problem.weights();
-  const uint64_t vectors = std::holds_alternative<Average>(wanted.options.method) || few_features ? 2 : 1;
+  const uint64_t vectors = std::holds_alternative<Average>(wanted.options.method) || wanted.few_features() ? 2 : 1;
   plan.weights_bytes = wanted.weights() * sizeof(float) * vectors * wanted.tasks();
   const uint64_t directory =
       count * (sizeof(ChunkInfo) + 4 * sizeof(uint64_t)) + (rows - store.info().rows) * sizeof(uint64_t);
