@@ -23,7 +23,7 @@ void print_json(const TuneRequest& request, const Tuning& tuning, const std::opt
   for (const TunedCost& one : tuning.costs) {
     json["costs"].push_back({{"cost", one.cost},
                              {"accuracy", one.accuracy},
-                             {"spread", one.deviation},
+                             {"deviation", one.deviation},
                              {"passes", one.passes},
                              {"seconds", one.seconds}});
     if (one.auc > 0) json["costs"].back()["auc"] = one.auc;
@@ -87,7 +87,8 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
     print_text(tuning);
   const double best = tuning.costs[tuning.best].cost;
   terminal.say(final ? fmt::format("next: linblock predict {} DATA.svm", train.model)
-                     : fmt::format("next: linblock train {} -o MODEL --cost {:.6g}", tuning.store, best));
+                     : fmt::format("next: linblock train {} -o MODEL --cost {}, with the other options of this command",
+                                   tuning.store, best));
 }
 
 }  // namespace

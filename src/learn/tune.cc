@@ -103,6 +103,8 @@ class Path {
     };
     const Stopwatch clock;
     const Summary summary = solve(problem, options_.solve, solutions, context);
+    if (summary.termination == Termination::interrupted)
+      fail(ErrorKind::interrupted, "interrupted: without a checkpoint nothing is left of it");
     const double seconds = clock.seconds();
     add_summary(summary, tuning.summary);
     for (size_t i = 0; i < count; ++i) {
