@@ -76,6 +76,8 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
                                  100 * one.accuracy, 100 * one.deviation));
       });
   if (!tuning.ended.empty()) terminal.say("no larger costs were tried: " + tuning.ended);
+  const double best = tuning.costs[tuning.best].cost;
+  terminal.say(fmt::format("the best cost is {}{}", best, train.model.empty() ? "" : "; a model of all rows:"));
   std::optional<TrainReport> final;
   if (!train.model.empty()) final = train_best(request, tuning, context, watching);
   remove_flat_directory(checkpoint);
@@ -85,7 +87,6 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
     print_json(request, tuning, final, seconds);
   else
     print_text(tuning);
-  const double best = tuning.costs[tuning.best].cost;
   terminal.say(final ? fmt::format("next: linblock predict {} DATA.svm", train.model)
                      : fmt::format("next: linblock train {} -o MODEL --cost {}, with the other options of this command",
                                    tuning.store, best));
