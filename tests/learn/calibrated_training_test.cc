@@ -127,12 +127,8 @@ TEST_F(CalibratedTraining, NorWhereAWarmStartBroughtTheirDuals) {
   options_.keep_state.clear();
   options_.calibrate = 0.25;
   options_.warm = folder_ / "all";
-  options_.solve.tolerance = 0.5;  // so that what it begins with would be good enough as it is
-  const TrainReport loose = train(options_, {}, {}, false);
-  options_.solve.tolerance = 1e-6;
   const Model warm = trained();
   for (size_t i = 0; i < cold.weights.size(); ++i) EXPECT_NEAR(warm.weights[i], cold.weights[i], 2e-3);
-  EXPECT_LE(loose.summary.largest_gap(), 0.5);
 }
 
 TEST_F(CalibratedTraining, GroupsInLittleMemoryGiveTheSameProbabilities) {

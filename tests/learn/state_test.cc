@@ -62,9 +62,11 @@ class State : public testing::Test {
   }
   // Every weight that a warm start begins with is the sum of alpha y x over its own duals, and no dual is out of
   // bounds.
-  WarmStart expect_weights_of_duals(uint64_t memory_bytes = uint64_t{1} << 30, const std::string& duals_file = "") {
+  WarmStart expect_weights_of_duals(uint64_t memory_bytes = uint64_t{1} << 30, const std::string& duals_file = "",
+                                    const HeldOut& held_out = {}) {
     const Store store = Store::open(store_);
-    const Problem problem = make_problem(store, options_, choose_classes(store.info(), options_));
+    Problem problem = make_problem(store, options_, choose_classes(store.info(), options_));
+    for (Task& task : problem.tasks) task.held_out = held_out;
     std::vector<std::vector<double>> given(problem.tasks.size(), std::vector<double>(problem.weights(), 0));
     WarmStart start = warm_start(state_path(model_), options_, problem, duals_file, memory_bytes,
                                  [&](size_t task, size_t begin, std::span<const double> v) {
@@ -82,6 +84,7 @@ class State : public testing::Test {
         for (size_t i = 0; i < chunk.rows(); ++i) {
           const double alpha = solution.duals.page(number)[i];
           EXPECT_TRUE(!chunk.removed(i) || alpha == 0) << "a removed row has a dual";
+          EXPECT_TRUE(!held_out.holds(chunk.id(i)) || alpha == 0) << "a row that is held out has a dual";
           if (alpha == 0) continue;
           const Row row = chunk.row(i, buffer);
           const double sign = row.label == problem.tasks[task].positive ? 1 : -1;
@@ -295,6 +298,17 @@ TEST_F(State, KeepsRowsWithoutWeightOutOfIt) {
   append(more);
   expect_weights_of_duals();
   expect_like_cold();
+}
+
+TEST_F(State, RowsThatAreHeldOutNowLoseTheirDuals) {
+  pack(two_classes(400, 8, 21));
+  keep();
+  const HeldOut held_out{.seed = 1, .parts = 4, .first = 0, .last = 1};
+  expect_weights_of_duals(uint64_t{1} << 30, "", held_out);
+  remove(2, 9);
+  expect_weights_of_duals(uint64_t{1} << 30, "", held_out);
+  compact(store_, {});
+  expect_weights_of_duals(uint64_t{1} << 30, "", held_out);
 }
 
 TEST_F(State, RowsRemovedBeforeItWasMadeStayOut) {
