@@ -113,11 +113,4 @@ int with_stops(Context context, const std::vector<StopAt>& places, Work&& work) 
   }
 }
 
-inline uint64_t largest_index(const std::vector<OwnedRow>& rows) {
-  uint32_t largest = 0;
-  for (const OwnedRow& row : rows)
-    if (!row.index.empty()) largest = std::max(largest, row.index.back());
-  return largest;
-}
-
 }  // namespace linblock::test
