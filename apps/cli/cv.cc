@@ -13,7 +13,7 @@ void print_json(const TrainOptions& options, const CrossValidation& result, doub
   Json json = {{"accuracy", spread.mean}, {"deviation", spread.deviation}};
   json["folds"] = Json::array();
   for (const FoldResult& fold : result.folds) {
-    Json one = {{"rows", fold.rows}, {"accuracy", fold.accuracy()}};
+    Json one = {{"rows", fold.rows}, {"accuracy", fold.rows > 0 ? Json(fold.accuracy()) : Json(nullptr)}};
     if (fold.auc) one["auc"] = *fold.auc;
     if (!fold.learned_without.empty()) one["learned_without"] = fold.learned_without;
     json["folds"].push_back(one);
@@ -28,6 +28,10 @@ void print_json(const TrainOptions& options, const CrossValidation& result, doub
 void print_text(const CrossValidation& result) {
   for (size_t i = 0; i < result.folds.size(); ++i) {
     const FoldResult& fold = result.folds[i];
+    if (fold.rows == 0) {
+      fmt::print("fold {:>3}  no rows\n", i + 1);
+      continue;
+    }
     fmt::print("fold {:>3}  accuracy {:.2f}% ({} of {})", i + 1, 100 * fold.accuracy(), grouped(fold.correct),
                grouped(fold.rows));
     if (fold.auc) fmt::print("  AUC {:.5f}", *fold.auc);
@@ -52,9 +56,10 @@ void run_cv(TrainRequest& request, uint32_t folds, const CLI::App& command, Sess
   const double seconds = clock.seconds();
   for (size_t i = 0; i < result.folds.size(); ++i)
     for (const int32_t label : result.folds[i].learned_without)
-      session.terminal.say(fmt::format(
-          "fold {}: all rows with label {} are held out at once, so its model has never seen one: use fewer folds",
-          i + 1, label));
+      session.terminal.say(
+          fmt::format("fold {} holds out all rows with label {}, so its model has never seen one: use fewer folds or "
+                      "another --seed",
+                      i + 1, label));
   session.terminal.say(summary_words(result.summary, request.memory_bytes, seconds));
   if (session.json)
     print_json(request.options, result, seconds);

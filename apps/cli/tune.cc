@@ -23,7 +23,7 @@ void print_json(const TuneRequest& request, const Tuning& tuning, const std::opt
   for (const TunedCost& one : tuning.costs) {
     json["costs"].push_back({{"cost", one.cost},
                              {"accuracy", one.accuracy},
-                             {"spread", one.deviation},
+                             {"deviation", one.deviation},
                              {"passes", one.passes},
                              {"seconds", one.seconds}});
     if (one.auc > 0) json["costs"].back()["auc"] = one.auc;
@@ -76,6 +76,8 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
                                  100 * one.accuracy, 100 * one.deviation));
       });
   if (!tuning.ended.empty()) terminal.say("no larger costs were tried: " + tuning.ended);
+  const double best = tuning.costs[tuning.best].cost;
+  terminal.say(fmt::format("the best cost is {}{}", best, train.model.empty() ? "" : "; a model of all rows:"));
   std::optional<TrainReport> final;
   if (!train.model.empty()) final = train_best(request, tuning, context, watching);
   forget_checkpoint(checkpoint);
@@ -85,9 +87,9 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
     print_json(request, tuning, final, seconds);
   else
     print_text(tuning);
-  const double best = tuning.costs[tuning.best].cost;
   terminal.say(final ? fmt::format("next: linblock predict {} DATA.svm", train.model)
-                     : fmt::format("next: linblock train {} -o MODEL --cost {:.6g}", tuning.store, best));
+                     : fmt::format("next: linblock train {} -o MODEL --cost {}, with the other options of this command",
+                                   tuning.store, best));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace linblock {
 
 // What a plan of the memory has for code, libraries, stacks, and what malloc cannot give back.
 #if defined(LINBLOCK_STATIC)
-inline constexpr uint64_t kProgramBytes = uint64_t{5} << 20;
+inline constexpr uint64_t kProgramBytes = uint64_t{13} << 19;
 #else
 inline constexpr uint64_t kProgramBytes = uint64_t{9} << 20;
 #endif

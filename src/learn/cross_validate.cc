@@ -73,7 +73,10 @@ CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, cons
     std::vector<Solution> solutions;
     solving.checkpoint = stages.checkpoint();
     solving.on_answer = [&](const Block& block) { held.look_at(block, part, part.tasks, solutions, context.threads); };
-    add_summary(solve(part, with_time_left(options.solve, since), solutions, solving), result.summary);
+    const Summary summary = solve(part, with_time_left(options.solve, since), solutions, solving);
+    if (summary.termination == Termination::interrupted)
+      fail(ErrorKind::interrupted, "interrupted: without a checkpoint nothing is left of it");
+    add_summary(summary, result.summary);
     stages.finish([&](SnapshotWriter& to) {
       save_summary(result.summary, to);
       held.save(to, "held out");

@@ -9,7 +9,7 @@
 namespace linblock {
 
 HeldOutRows::HeldOutRows(const Store& store, const Classes& classes, uint32_t folds, uint64_t seed)
-    : store_(&store), classes_(&classes), folds_(folds), seed_(seed), begin_(store.chunks().size() + 1, 0) {
+    : classes_(&classes), folds_(folds), seed_(seed), begin_(store.chunks().size() + 1, 0) {
   for (size_t chunk = 0; chunk < store.chunks().size(); ++chunk)
     begin_[chunk + 1] = begin_[chunk] + store.chunks()[chunk].rows;
   rows_.resize(begin_.back());
@@ -54,18 +54,21 @@ void HeldOutRows::look_at(const Block& block, const Problem& problem, std::span<
 
 std::vector<FoldResult> HeldOutRows::folds() const {
   std::vector<FoldResult> results(folds_);
+  // Rows without weight are in no fold, and nothing is learned from them either.
   std::vector<std::map<int32_t, uint64_t>> labels(folds_);
+  std::map<int32_t, uint64_t> all_labels;
   std::vector<std::vector<std::pair<float, bool>>> scores(classes_->labels.size() == 2 ? folds_ : 0);
   for (const Held& held : rows_) {
     if (held.fold == kNowhere) continue;
     FoldResult& fold = results[held.fold];
     ++fold.rows;
     if (classes_->is_right(held.label, held.predicted)) ++fold.correct;
-    ++labels[held.fold][held.label];
+    ++labels[held.fold][classes_->own_label(held.label)];
+    ++all_labels[classes_->own_label(held.label)];
     if (!scores.empty()) scores[held.fold].emplace_back(held.decision, held.label == classes_->labels[0]);
   }
   for (uint32_t fold = 0; fold < folds_; ++fold) {
-    for (const auto& [label, rows] : store_->info().labels)
+    for (const auto& [label, rows] : all_labels)
       if (labels[fold][label] == rows) results[fold].learned_without.push_back(label);
     if (!scores.empty()) results[fold].auc = area_under_curve(scores[fold]);
   }
@@ -99,10 +102,14 @@ void HeldOutRows::restore(const SnapshotReader& from, const std::string& name) {
 }
 
 Spread accuracy_of(const std::vector<FoldResult>& folds) {
+  std::vector<double> accuracies;
+  for (const FoldResult& fold : folds)
+    if (fold.rows > 0) accuracies.push_back(fold.accuracy());
   Spread spread;
-  for (const FoldResult& fold : folds) spread.mean += fold.accuracy() / static_cast<double>(folds.size());
-  for (const FoldResult& fold : folds) spread.deviation += std::pow(fold.accuracy() - spread.mean, 2);
-  if (folds.size() > 1) spread.deviation = std::sqrt(spread.deviation / static_cast<double>(folds.size() - 1));
+  const auto count = static_cast<double>(accuracies.size());
+  for (const double accuracy : accuracies) spread.mean += accuracy / count;
+  for (const double accuracy : accuracies) spread.deviation += std::pow(accuracy - spread.mean, 2);
+  if (accuracies.size() > 1) spread.deviation = std::sqrt(spread.deviation / (count - 1));
   return spread;
 }
 

@@ -15,7 +15,7 @@ struct FoldResult {
   uint64_t rows = 0;
   uint64_t correct = 0;
   std::optional<double> auc = {};             // two classes, both of them in the fold
-  std::vector<int32_t> learned_without = {};  // labels all of whose rows are held out
+  std::vector<int32_t> learned_without = {};  // of the model, all of whose rows are held out
   double accuracy() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
 };
 
@@ -52,7 +52,6 @@ class HeldOutRows {
   void look_at_row(const Row& row, const Problem& problem, std::span<const Task> tasks,
                    std::span<const Solution> solutions, Held& held) const;
 
-  const Store* store_;
   const Classes* classes_;
   uint32_t folds_;
   uint64_t seed_;
@@ -60,7 +59,7 @@ class HeldOutRows {
   std::vector<Held> rows_;
 };
 
-// Mean and standard deviation of the folds' accuracies.
+// Mean and standard deviation of the folds' accuracies; by chance a fold of few rows may have none, and is left out.
 struct Spread {
   double mean = 0;
   double deviation = 0;

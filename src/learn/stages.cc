@@ -21,13 +21,14 @@ std::string differences(const std::string& then, const std::string& now) {
     }
     return found;
   };
-  const auto before = lines(then);
+  std::map<std::string, std::pair<std::string, std::string>> both;
+  constexpr const char* kAbsent = "not there";
+  for (const auto& [name, value] : lines(then)) both[name] = {value, kAbsent};
+  for (const auto& [name, value] : lines(now)) both.try_emplace(name, kAbsent, "").first->second.second = value;
   std::string different;
-  for (const auto& [name, value] : lines(now)) {
-    const auto found = before.find(name);
-    const std::string old = found == before.end() ? "not there" : found->second;
-    if (old != value) different += fmt::format("\n  {}: {} then, {} now", name, old, value);
-  }
+  for (const auto& [name, values] : both)
+    if (values.first != values.second)
+      different += fmt::format("\n  {}: {} then, {} now", name, values.first, values.second);
   return different;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "learn/stages.h"
@@ -64,9 +63,12 @@ std::string state_identity(const TrainOptions& options, const Problem& problem) 
   return text + fmt::format("class weights:{}\n", weights.empty() ? " none" : weights);
 }
 
-StateWriter::StateWriter(std::string path, std::string scratch, const Store& store, const Problem& problem)
+StateWriter::StateWriter(std::string path, const std::string& scratch, bool has_duals, const Store& store,
+                         const Problem& problem)
     : path_(std::move(path)),
-      scratch_(std::move(scratch)),
+      scratch_(scratch.empty() ? path_ + ".kept" : scratch),
+      keep_scratch_(!scratch.empty()),
+      has_duals_(has_duals),
       store_(store),
       problem_(problem),
       begin_(row_begins(store)) {}
@@ -88,7 +90,7 @@ void StateWriter::take_ids(const Block& block) const {
 }
 
 void StateWriter::take_solution(size_t task, Solution& solution) const {
-  if (solution.duals.empty()) {  // Pegasos
+  if (!has_duals_) {
     std::vector<double> w(solution.weights.begin(), solution.weights.end());
     take_v(task, 0, w);
     scratch(fmt::format("steps-{}", task)).write_at(bytes_of(std::span<const uint64_t>(&solution.steps, 1)), 0);
@@ -108,16 +110,24 @@ void StateWriter::commit(const std::string& identity) const {
   for (const Task& task : problem_.tasks) positives.push_back(task.positive);
   to.put("positives", std::span<const int32_t>(positives));
   to.put("chunks", std::span<const ChunkPlace>(places_of(store_)));
-  const bool has_duals = path_kind(scratch_ + ".steps-0") != PathKind::file;
-  if (has_duals) copy_array<uint64_t>(scratch("ids"), begin_.back(), "ids", to);
+  if (has_duals_) copy_array<uint64_t>(scratch("ids"), begin_.back(), "ids", to);
   for (size_t task = 0; task < positives.size(); ++task) {
     copy_array<double>(scratch(fmt::format("v-{}", task)), problem_.weights(), fmt::format("{} v", task), to);
-    if (has_duals)
+    if (has_duals_)
       copy_array<double>(scratch(fmt::format("alpha-{}", task)), begin_.back(), fmt::format("{} alpha", task), to);
     else
       copy_array<uint64_t>(scratch(fmt::format("steps-{}", task)), 1, fmt::format("{} steps", task), to);
   }
   to.commit();
+  if (!keep_scratch_) remove_scratch();
+}
+
+void StateWriter::remove_scratch() const {
+  std::vector<std::string> parts = {"ids"};
+  for (size_t task = 0; task < problem_.tasks.size(); ++task)
+    for (const char* what : {"v", "alpha", "steps"}) parts.push_back(fmt::format("{}-{}", what, task));
+  for (const std::string& part : parts)
+    if (path_kind(scratch_ + "." + part) == PathKind::file) remove_file(scratch_ + "." + part);
 }
 
 namespace {
@@ -212,9 +222,10 @@ class WeightsOfDuals {
         problem_(problem),
         at_once_(std::max<uint64_t>(1, std::min<uint64_t>(problem.weights(), memory_bytes / 8 / sizeof(double)))) {}
 
-  // `changes`: chunks and rows whose alpha y x is taken from w (with_all: instead, all rows make it anew).
+  // `chunks`: those with rows whose alpha y x is taken from v; `anew`: whose rows make all of it.
   void set(const std::string& name, const Task& task, const std::vector<uint32_t>& chunks, bool anew,
-           const std::function<void(uint32_t, const Chunk&, std::span<double>)>& alphas_of, Solution& solution) const {
+           const std::function<void(uint32_t, const Chunk&, std::span<double>)>& alphas_of, Solution& solution,
+           const std::function<void(size_t, std::span<const double>)>& on_v) const {
     const size_t count = problem_.weights();
     const size_t features = problem_.store->info().feature_numbers();
     const size_t old = state_.count<double>(name);
@@ -247,6 +258,7 @@ class WeightsOfDuals {
       }
       std::transform(v.begin(), v.end(), solution.weights.begin() + static_cast<ptrdiff_t>(begin),
                      [](double x) { return static_cast<float>(x); });
+      on_v(begin, v);
     }
   }
 
@@ -258,8 +270,15 @@ class WeightsOfDuals {
 
 }  // namespace
 
+std::string WarmStart::describe() const {
+  if (known_rows + new_rows == 0)
+    return fmt::format("its weights, and {} steps that were made", solutions.empty() ? 0 : solutions.front().steps);
+  std::string text = fmt::format("{} rows keep their duals, {} are new, {} are gone", known_rows, new_rows, gone_rows);
+  return recomputed ? text + "; its weights are made anew, without those that are no longer in any file" : text;
+}
+
 WarmStart warm_start(const std::string& path, const TrainOptions& options, const Problem& problem,
-                     const std::string& duals_in_file, uint64_t memory_bytes) {
+                     const std::string& duals_in_file, uint64_t memory_bytes, const VObserver& on_v) {
   if (path_kind(path) != PathKind::file)
     fail(ErrorKind::input, "--warm: there is no '{}': train that model with --keep-state first", path);
   const SnapshotReader state(path);
@@ -277,61 +296,82 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
   const auto old_task = [&](const Task& task) {
     return static_cast<size_t>(std::find(positives.begin(), positives.end(), task.positive) - positives.begin());
   };
+  const WeightsOfDuals weights(state, problem, memory_bytes);
+  const auto observe = [&](size_t task) {
+    return [&, task](size_t begin, std::span<const double> v) {
+      if (on_v) on_v(task, begin, v);
+    };
+  };
   if (!state.has("ids")) {  // Pegasos: w and the number of steps are all there is
-    const WeightsOfDuals weights(state, problem, memory_bytes);
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
       const size_t old = old_task(problem.tasks[i]);
       if (old == positives.size()) continue;
-      weights.set(fmt::format("{} v", old), problem.tasks[i], {}, false, {}, warm.solutions[i]);
+      weights.set(fmt::format("{} v", old), problem.tasks[i], {}, false, {}, warm.solutions[i], observe(i));
       warm.solutions[i].steps = state.take<uint64_t>(fmt::format("{} steps", old));
     }
     return warm;
   }
   RowFinder finder(state, store);
-  std::vector<std::vector<uint64_t>> places(store.chunks().size());
+  std::vector<uint64_t> places;
   std::vector<uint32_t> shrunk;  // chunks with rows that were removed
   std::vector<uint32_t> all;
-  for (uint32_t chunk = 0; chunk < places.size(); ++chunk) {
-    finder.find(chunk, places[chunk]);
+  for (uint32_t chunk = 0; chunk < store.chunks().size(); ++chunk) {
+    finder.find(chunk, places);
     all.push_back(chunk);
-    if (!store.removed_from(chunk).empty()) shrunk.push_back(chunk);
-    for (const uint64_t place : places[chunk]) ++(place == RowFinder::kNew ? warm.new_rows : warm.known_rows);
+    Chunk rows;
+    const bool some_removed = !store.removed_from(chunk).empty();
+    if (some_removed) {
+      shrunk.push_back(chunk);
+      store.read(chunk, rows);
+    }
+    for (size_t row = 0; row < places.size(); ++row) {
+      const bool removed = some_removed && rows.removed(row);
+      if (places[row] != RowFinder::kNew)
+        ++(removed ? warm.gone_rows : warm.known_rows);
+      else if (!removed)
+        ++warm.new_rows;
+    }
   }
   const std::vector<uint64_t> gone = finder.not_found();
-  warm.gone_rows = gone.size() + store.info().removed.rows;
-  const WeightsOfDuals weights(state, problem, memory_bytes);
+  warm.gone_rows += gone.size();
   for (size_t i = 0; i < problem.tasks.size(); ++i) {
+    const Task& task = problem.tasks[i];
     Solution& solution = warm.solutions[i];
     solution.duals = duals_in_file.empty()
                          ? Duals(store)
                          : Duals(store, i == 0 ? duals_in_file : fmt::format("{}-{}", duals_in_file, i));
     solution.duals.set_base_version(duals_in_file.empty() ? 0 : kWarmVersion);
     solution.weights.assign(problem.weights(), 0);
-    const size_t old = old_task(problem.tasks[i]);
-    if (old == positives.size()) continue;
+    const size_t old = old_task(task);
     const std::string name = fmt::format("{} alpha", old);
-    // Rows that are gone cannot be taken from w, unless they had no part in it.
-    const bool anew = std::any_of(gone.begin(), gone.end(), [&](uint64_t place) {
-      double alpha = 0;
-      state.take_part(name, place, std::span<double>(&alpha, 1));
-      return alpha != 0;
-    });
-    warm.recomputed = warm.recomputed || anew;
-    const auto alphas_of = [&](uint32_t chunk, const Chunk& rows, std::span<double> alphas) {
-      take_alphas(state, name, places[chunk], alphas);
+    // The alphas that rows of a chunk had: of those that stay, or of those that leave.
+    const auto alphas_of = [&](uint32_t chunk, const Chunk& rows, bool stay, std::span<double> alphas) {
+      finder.find(chunk, places);
+      take_alphas(state, name, places, alphas);
       for (size_t row = 0; row < rows.rows(); ++row)
-        if (rows.removed(row) == anew) alphas[row] = 0;
+        if ((rows.removed(row) || task.held_out.holds(rows.id(row))) == stay) alphas[row] = 0;
     };
-    weights.set(fmt::format("{} v", old), problem.tasks[i], anew ? all : shrunk, anew, alphas_of, solution);
-    for (uint32_t chunk = 0; chunk < places.size(); ++chunk) {
+    const bool known = old < positives.size();
+    if (known) {
+      // Rows that are in no file any more cannot be taken from w, unless they had no part in it.
+      const bool anew = std::any_of(gone.begin(), gone.end(), [&](uint64_t place) {
+        double alpha = 0;
+        state.take_part(name, place, std::span<double>(&alpha, 1));
+        return alpha != 0;
+      });
+      warm.recomputed = warm.recomputed || anew;
+      weights.set(
+          fmt::format("{} v", old), task, anew || task.held_out.parts > 0 ? all : shrunk, anew,
+          [&](uint32_t chunk, const Chunk& rows, std::span<double> alphas) { alphas_of(chunk, rows, anew, alphas); },
+          solution, observe(i));
+    }
+    for (const uint32_t chunk : all) {
       solution.duals.fetch({&chunk, 1});
-      const std::span<double> page = solution.duals.page(chunk);
-      take_alphas(state, name, places[chunk], page);
-      if (const auto removed = store.removed_from(chunk); !removed.empty()) {
+      if (known) {
         Chunk rows;
-        store.read(chunk, rows);
-        for (size_t row = 0; row < page.size(); ++row)
-          if (rows.removed(row)) page[row] = 0;
+        const bool some_leave = !store.removed_from(chunk).empty() || task.held_out.parts > 0;
+        if (some_leave) store.read(chunk, rows);
+        alphas_of(chunk, rows, true, solution.duals.page(chunk));
       }
       solution.duals.put_back({&chunk, 1}, kWarmVersion);
     }

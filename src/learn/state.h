@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,8 +20,9 @@ std::string state_path(const std::string& model);
 // Collects a state while a problem is solved, in files beside the checkpoint, and writes it at the end.
 class StateWriter {
  public:
-  // `path`: of the state; empty: nothing is kept. `scratch`: where parts may be put meanwhile.
-  StateWriter(std::string path, std::string scratch, const Store& store, const Problem& problem);
+  // `path`: of the state; empty: nothing is kept. `scratch`: where parts are put meanwhile, and left for a run that is
+  // taken up again; empty: beside the state, and removed with commit(). `has_duals`: not Pegasos.
+  StateWriter(std::string path, const std::string& scratch, bool has_duals, const Store& store, const Problem& problem);
 
   bool wanted() const { return !path_.empty(); }
   // Of task `task` of the problem (not of the group that is solved).
@@ -32,9 +34,12 @@ class StateWriter {
 
  private:
   File scratch(const std::string& what) const;
+  void remove_scratch() const;
 
   std::string path_;
   std::string scratch_;
+  bool keep_scratch_;
+  bool has_duals_;
   const Store& store_;
   const Problem& problem_;
   std::vector<uint64_t> begin_;  // where a chunk's rows begin
@@ -47,13 +52,18 @@ struct WarmStart {
   std::vector<Solution> solutions;  // one a task of the problem; a class that is new begins with nothing
   uint64_t known_rows = 0;          // that have kept their duals
   uint64_t new_rows = 0;
-  uint64_t gone_rows = 0;   // that had one, and are no longer in the store
+  uint64_t gone_rows = 0;   // that the state knows, and that are no longer in the store
   bool recomputed = false;  // the weights, since the features of rows that are gone are gone with them
+
+  // "900 rows keep their duals, 100 are new, 50 are gone"
+  std::string describe() const;
 };
 
 // Equation 16 of the block minimization paper: rows that are new begin with 0, alpha y x of rows that were removed is
-// taken from w. `duals_in_file`: where pages go (a path, and a number for each further task); empty: memory.
+// taken from w; so is that of rows that a task holds out now. `duals_in_file`: where pages go (a path, and a number for
+// each further task); empty: memory. `on_v`: what the weights are rounded from, a range of features at a time.
+using VObserver = std::function<void(size_t task, size_t begin, std::span<const double> v)>;
 WarmStart warm_start(const std::string& path, const TrainOptions& options, const Problem& problem,
-                     const std::string& duals_in_file, uint64_t memory_bytes);
+                     const std::string& duals_in_file, uint64_t memory_bytes, const VObserver& on_v = {});
 
 }  // namespace linblock

@@ -89,7 +89,8 @@ class Training {
         classes_(choose_classes(store.info(), options)),
         problem_(make_problem(store, options, classes_)),
         test_(options, store, classes_, context),
-        state_(options.keep_state, context.checkpoint.path + ".kept", store, problem_) {
+        state_(options.keep_state, context.checkpoint.wanted() ? context.checkpoint.path + ".kept" : "",
+               !std::holds_alternative<Pegasos>(options.solve.method), store, problem_) {
     context_.reserved_bytes += test_.reserved_bytes();
     if (options.calibrate > 0) hold_out_rows();
     const size_t count = problem_.tasks.size();
@@ -147,14 +148,11 @@ class Training {
         HeldOutScores::kBytesPerRow;
   }
 
-  void begin_warm(const Problem& problem, const Context& context, std::vector<Solution>& solutions) {
+  void begin_warm(size_t number, const Problem& problem, const Context& context, std::vector<Solution>& solutions) {
     const Plan plan = make_plan(problem, options_.solve, context);
     WarmStart warm = warm_start(state_path(options_.warm), options_, problem,
                                 plan.duals_in_file ? context.checkpoint.path + ".duals" : "", context.memory_bytes);
-    if (warm.known_rows + warm.new_rows > 0)
-      observer_.say(fmt::format("{} rows go on with the duals of '{}', {} are new{}", warm.known_rows, options_.warm,
-                                warm.new_rows,
-                                warm.recomputed ? "; some are gone for good, so the weights were made anew" : ""));
+    if (number == 0) observer_.say(fmt::format("going on from '{}': {}", options_.warm, warm.describe()));
     solutions = std::move(warm.solutions);
   }
 
@@ -168,7 +166,8 @@ class Training {
       observer_.pass(pass, tested ? std::optional(test_.test(*pass.solutions).accuracy()) : std::nullopt);
     };
     std::vector<Solution> solutions;
-    if (!options_.warm.empty() && path_kind(checkpoint.path) != PathKind::file) begin_warm(problem, context, solutions);
+    if (!options_.warm.empty() && path_kind(checkpoint.path) != PathKind::file)
+      begin_warm(number, problem, context, solutions);
     if (!start_.empty())
       solutions.assign(std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number))),
                        std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number + 1))));

@@ -104,6 +104,8 @@ class Path {
     };
     const Stopwatch clock;
     const Summary summary = solve(problem, with_time_left(options_.solve, since_), solutions, context);
+    if (summary.termination == Termination::interrupted)
+      fail(ErrorKind::interrupted, "interrupted: without a checkpoint nothing is left of it");
     const double seconds = clock.seconds();
     add_summary(summary, tuning.summary);
     for (size_t i = 0; i < count; ++i) {

@@ -50,6 +50,7 @@ struct Training {
   void save(SnapshotWriter& to) const {
     to.put(name + "state",
            std::span<const double>(std::array{trust, done ? 1.0 : 0.0, certificate.primal, certificate.dual}));
+    to.put(name + "weights of duals", std::span<const float>(solution.weights_of_duals));
     descent.save(to, name);
   }
   void restore(const SnapshotReader& from, const BlockOrder& order, size_t blocks_done) {
@@ -58,6 +59,8 @@ struct Training {
     trust = state[0];
     done = state[1] != 0;
     certificate = {state[2], state[3]};
+    solution.weights_of_duals.resize(from.count<float>(name + "weights of duals"));
+    from.take(name + "weights of duals", std::span<float>(solution.weights_of_duals));
     descent.restore(from, name, order, done ? order.ends.size() : blocks_done);
   }
 };

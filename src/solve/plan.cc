@@ -138,9 +138,11 @@ bool hold_all_rows(const Wanted& wanted, uint64_t free, Plan& plan) {
       wanted.tasks() == 1 ? 0 : std::max(plan.chunks_per_block, wanted.chunks_in_work()) * chunks.largest_space;
   // Kept rows need no memory of their own where all are here, only a list; and their duals at hand.
   // Tasks that share their rows are faster without, unless features are few: another pass is what costs least then.
-  const bool of_use = wanted.tasks() == 1 || wanted.few_features() || wanted.dual->cache_fraction;
+  const auto of_use = [&] {
+    return wanted.tasks() == 1 || wanted.few_features() || wanted.dual->cache_fraction.has_value();
+  };
   const bool keeps_rows =
-      wanted.recomposed() && wanted.dual->cache_fraction.value_or(1) > 0 && !plan.duals_in_file && of_use;
+      wanted.recomposed() && wanted.dual->cache_fraction.value_or(1) > 0 && !plan.duals_in_file && of_use();
   const uint64_t list = keeps_rows ? wanted.problem.store->info().rows / kKeptRowsShare * kKeptRowBytes : 0;
   const uint64_t v = wanted.v();
   free -= std::min(free, wanted.notes(plan.chunks_per_block));
