@@ -136,13 +136,18 @@ def readings(program: Program, room: str) -> tuple[Measure, ...]:
 
 # Text to a model of all classes.
 
+def half_of_peak(run: Run, quick: bool) -> int:
+    """Crammer and Singer's method needs the weights of all classes at once: on documents these alone are more than a tenth."""
+    return max(tenth_of_peak(run, quick), run.peak_memory_bytes // (2 * MEBIBYTE) * MEBIBYTE)
+
+
 def text_to_classes(name: str, solver: int, options: str) -> Experiment:
     liblinear = Program(f"LIBLINEAR -s {solver}", "liblinear-train", f"-s {solver} {{text}} {LIBLINEAR_MODEL}", makes=LIBLINEAR_MODEL)
     ours = train(f"train, {name}", "{text}", f"{options} --cost 1 --max-passes 200")
     theirs_tested, ours_tested = test(LIBLINEAR_MODEL, liblinear), test("{model}", ours)
     return Experiment(
         f"text to classes, {name}", (liblinear, ours), data_sets=LARGE_TEXTS + SMALL_TEXTS, after=(theirs_tested, ours_tested),
-        derived={"memory": Derived(liblinear.name, tenth_of_peak)}, measures=(
+        derived={"memory": Derived(liblinear.name, half_of_peak if solver == 4 else tenth_of_peak)}, measures=(
             Measure(f"LIBLINEAR / train, {name}", "times", (liblinear.name, ours.name), walls_ratio,
                     {data_set: Bound(least=3) for data_set in LARGE_TEXTS}),
             Measure(f"peak / --memory, {name}", "", (ours.name,), peak_over_budget, Bound(most=1)),

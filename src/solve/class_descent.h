@@ -30,6 +30,8 @@ class ClassDescent {
   // Kept up to date; after a warm start, once a pass is done.
   double dual_values() const { return dual_values_; }
   double squared_weights() const;
+  // No mean of weights is kept.
+  static std::span<const float> mean() { return {}; }
 
   // Under names that begin with `name`.
   void save(SnapshotWriter& to, const std::string& name) const;

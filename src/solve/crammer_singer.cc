@@ -12,46 +12,14 @@
 //           SVMs" (2008); blocks as Yu, Hsieh, Chang, Lin, "Large linear classification when data cannot fit in
 //           memory".
 // Reads:    the whole store once a pass, and once for each certificate; nothing after the first pass where it fits.
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <memory>
 
 #include "base/error.h"
 #include "solve/class_descent.h"
-#include "solve/run.h"
+#include "solve/tasks.h"
 
 namespace linblock {
 
 namespace {
-
-constexpr double kShareDue = 0.5;  // of the tasks, before a reading is spent on their certificates
-
-// One task on its way.
-struct Training {
-  const Task& task;
-  Solution& solution;
-  std::string name;  // of what is its own in a checkpoint
-  ClassDescent descent;
-  double trust;       // certified gap / estimated gap, as far as is known
-  bool done = false;  // certified within the tolerance: left out of later passes
-  Certificate certificate = {};
-  Certificate estimate = {};
-
-  void save(SnapshotWriter& to) const {
-    to.put(name + "state",
-           std::span<const double>(std::array{trust, done ? 1.0 : 0.0, certificate.primal, certificate.dual}));
-    descent.save(to, name);
-  }
-  void restore(const SnapshotReader& from) {
-    std::array<double, 4> state{};
-    from.take(name + "state", std::span<double>(state));
-    trust = state[0];
-    done = state[1] != 0;
-    certificate = {state[2], state[3]};
-    descent.restore(from, name);
-  }
-};
 
 class CrammerSingerRun {
  public:
@@ -63,16 +31,13 @@ class CrammerSingerRun {
     const bool cheap = plan.certify_bytes >= weights_of_a_task(problem, options.method) * sizeof(double);
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
       if (solutions[i].class_duals.empty()) solutions[i].class_duals = SparseDuals(*problem.store);
-      tasks_.push_back(std::unique_ptr<Training>(
-          new Training{.task = problem.tasks[i],
-                       .solution = solutions[i],
-                       .name = fmt::format("{} ", i),
-                       .descent = ClassDescent(problem, problem.tasks[i], options.seed, solutions[i],
-                                               plan.duals_bytes / problem.tasks.size(), context.stop),
-                       .trust = cheap ? 0.5 : 1}));
+      tasks_.add(problem.tasks[i], solutions[i],
+                 ClassDescent(problem, problem.tasks[i], options.seed, solutions[i],
+                              plan.duals_bytes / problem.tasks.size(), context.stop),
+                 cheap ? 0.5 : 1);
     }
     if (const auto checkpoint = run_.take_checkpoint())
-      for (auto& task : tasks_) task->restore(*checkpoint);
+      tasks_.restore(*checkpoint, [&](auto& task) { task.descent.restore(*checkpoint, task.name); });
   }
 
   Summary solve() {
@@ -80,32 +45,18 @@ class CrammerSingerRun {
       work_on_pass();
       PassReport report = run_.pass_report();
       const bool last = run_.last_pass();
-      certify_those_due(last, report);
-      for (const auto& task : tasks_) {
-        const Certificate& known = task->done ? task->certificate : task->estimate;
-        report.add_task(known.primal, known.dual);
-        if (!task->done) ++report.tasks_left;
-      }
+      tasks_.finish_pass(run_, options_, run_.plan().rows == RowsHeld::streamed, report);
       report.solutions = &solutions_;
       run_.report(report);
       if (report.tasks_left > 0 && !last) continue;
-      std::vector<Certificate> certificates;
-      for (const auto& task : tasks_) certificates.push_back(task->certificate);
-      return run_.finish(report.tasks_left == 0 ? Termination::converged : run_.limit(), std::move(certificates));
+      return run_.finish(report.tasks_left == 0 ? Termination::converged : run_.limit(), tasks_.certificates());
     }
   }
 
  private:
-  std::vector<Training*> in_work() const {
-    std::vector<Training*> found;
-    for (const auto& task : tasks_)
-      if (!task->done) found.push_back(task.get());
-    return found;
-  }
-
   void work_on_pass() {
-    const std::vector<Training*> tasks = in_work();
-    for (Training* task : tasks)
+    const auto tasks = tasks_.in_work();
+    for (auto* task : tasks)
       if (run_.block == 0) task->descent.begin_pass(run_.pass);
     run_.work_on_pass(
         order_of_pass(*problem_.store, {.chunks_per_block = run_.plan().chunks_per_block, .seed = options_.seed},
@@ -116,13 +67,7 @@ class CrammerSingerRun {
           check_memory();
           return finished;
         },
-        [&](SnapshotWriter& to) {
-          for (const auto& task : tasks_) task->save(to);
-        });
-    for (Training* task : tasks) {
-      const double w2 = task->descent.squared_weights();
-      task->estimate = {0.5 * w2 + task->descent.losses(), task->descent.dual_values() - 0.5 * w2};
-    }
+        [&](SnapshotWriter& to) { tasks_.save(to); });
   }
 
   void check_memory() const {
@@ -138,36 +83,11 @@ class CrammerSingerRun {
          human_bytes(bytes), human_bytes(run_.plan().duals_bytes));
   }
 
-  void certify_those_due(bool last, PassReport& report) {
-    std::vector<Training*> due;
-    const std::vector<Training*> tasks = in_work();
-    for (Training* task : tasks)
-      if (last || task->estimate.gap() * task->trust <= options_.tolerance) due.push_back(task);
-    // Where rows are read for it, a certificate waits for others.
-    const bool reads = run_.plan().rows == RowsHeld::streamed;
-    if (!last && reads && static_cast<double>(due.size()) < kShareDue * static_cast<double>(tasks.size())) return;
-    std::vector<Run::Certifying> those;
-    for (Training* task : due)
-      those.push_back({.task = &task->task,
-                       .solution = &task->solution,
-                       .mend_above = last ? std::nullopt : std::optional(options_.tolerance)});
-    run_.certify(those);
-    for (size_t i = 0; i < due.size(); ++i) {
-      Training& task = *due[i];
-      task.certificate = those[i].certificate;
-      const double gap = task.certificate.gap();
-      if (const double estimate = task.estimate.gap(); estimate > 0 && std::isfinite(estimate))
-        task.trust = std::clamp(gap / estimate, 0.1, 1.0);
-      task.done = gap <= options_.tolerance;
-      if (!report.certified || gap > report.certified->gap()) report.certified = task.certificate;
-    }
-  }
-
   const Problem& problem_;
   const SolveOptions& options_;
   std::vector<Solution>& solutions_;
   Run run_;
-  std::vector<std::unique_ptr<Training>> tasks_;
+  Tasks<ClassDescent> tasks_;
 };
 
 }  // namespace
