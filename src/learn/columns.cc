@@ -1,9 +1,11 @@
 #include "learn/columns.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/threads.h"
 
 namespace linblock {
 
@@ -31,29 +33,34 @@ void sort_by_index(const Store& store, std::vector<float>& weights, size_t width
   if (count > 0) weights.erase(weights.begin(), at(static_cast<uint64_t>(store.info().index_base)));
 }
 
-std::string Columns::file_of(size_t column) const { return fmt::format("{}-{}", path_, column); }
-
-void Columns::add(const Store& store, std::vector<float> weights) {
-  sort_by_index(store, weights);
+void Columns::add(const Store& store, std::vector<std::vector<float>> group, size_t threads) {
+  store.features();  // read before several threads ask for it
+  for_each_on_threads(threads, group.size(), [&](size_t i) { sort_by_index(store, group[i]); });
   if (path_.empty()) {
-    columns_.push_back(std::move(weights));
+    std::move(group.begin(), group.end(), std::back_inserter(columns_));
     return;
   }
-  SnapshotWriter writer(file_of(size()));
-  writer.put("weights", std::span<const float>(weights));
+  SnapshotWriter writer(next_file());
+  writer.put("count", static_cast<uint64_t>(group.size()));
+  for (size_t i = 0; i < group.size(); ++i) writer.put(fmt::format("{}", i), std::span<const float>(group[i]));
   writer.commit();
+  group.clear();
   add_from_file();
 }
 
-void Columns::add_from_file() { files_.push_back(std::make_unique<SnapshotReader>(file_of(size()))); }
+void Columns::add_from_file() {
+  files_.push_back(std::make_unique<SnapshotReader>(next_file()));
+  const auto count = files_.back()->take<uint64_t>("count");
+  for (uint64_t i = 0; i < count; ++i) places_.push_back({files_.back().get(), fmt::format("{}", i)});
+}
 
 uint64_t Columns::rows() const {
   if (!columns_.empty()) return columns_.front().size();
-  return files_.empty() ? 0 : files_.front()->count<float>("weights");
+  return places_.empty() ? 0 : places_.front().file->count<float>(places_.front().name);
 }
 
 void Columns::read(size_t column, uint64_t first, std::span<float> out) const {
-  if (!files_.empty()) return files_[column]->take_part("weights", first, out);
+  if (!places_.empty()) return places_[column].file->take_part(places_[column].name, first, out);
   std::copy_n(columns_[column].begin() + static_cast<ptrdiff_t>(first), out.size(), out.begin());
 }
 

@@ -1,5 +1,5 @@
-// The weights of a model, a column for each classifier, in the order of original feature indices. In memory, or each in
-// a file of its own where they do not all fit: then a model is written that was never in memory as a whole.
+// The weights of a model, a column for each classifier, in the order of original feature indices. In memory, or a group
+// of them in a file where they do not all fit: then a model is written that was never in memory as a whole.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/snapshot.h"
 #include "store/store.h"
 
@@ -19,10 +20,10 @@ class Columns {
   // Files are named `path` and a number; an empty path keeps columns in memory.
   explicit Columns(std::string path) : path_(std::move(path)) {}
 
-  size_t size() const { return columns_.size() + files_.size(); }
-  // The next column: weights by the store's feature numbers, and the bias behind them.
-  void add(const Store& store, std::vector<float> weights);
-  // A column that an earlier run has put into its file.
+  size_t size() const { return columns_.size() + places_.size(); }
+  // The next columns: weights by the store's feature numbers, and the bias behind them.
+  void add(const Store& store, std::vector<std::vector<float>> group, size_t threads);
+  // A group that an earlier run has put into its file.
   void add_from_file();
   // Weights of one column, from row `first` on; the bias is the last row.
   void read(size_t column, uint64_t first, std::span<float> out) const;
@@ -30,11 +31,16 @@ class Columns {
   uint64_t rows() const;
 
  private:
-  std::string file_of(size_t column) const;
+  std::string next_file() const { return fmt::format("{}-{}", path_, files_.size()); }
 
   std::string path_;
   std::vector<std::vector<float>> columns_;
-  std::vector<std::unique_ptr<SnapshotReader>> files_;
+  std::vector<std::unique_ptr<SnapshotReader>> files_;  // one a group
+  struct Place {
+    const SnapshotReader* file = nullptr;
+    std::string name = {};
+  };
+  std::vector<Place> places_;
 };
 
 // In place, since a second copy may not fit: weights by feature number become weights by original index. `width`: so

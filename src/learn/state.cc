@@ -318,6 +318,8 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
   for (uint32_t chunk = 0; chunk < store.chunks().size(); ++chunk) {
     finder.find(chunk, places);
     all.push_back(chunk);
+    if (std::all_of(places.begin(), places.end(), [](uint64_t place) { return place == RowFinder::kNew; }))
+      warm.new_chunks.push_back(chunk);
     Chunk rows;
     const bool some_removed = !store.removed_from(chunk).empty();
     if (some_removed) {

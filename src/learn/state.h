@@ -52,8 +52,9 @@ struct WarmStart {
   std::vector<Solution> solutions;  // one a task of the problem; a class that is new begins with nothing
   uint64_t known_rows = 0;          // that have kept their duals
   uint64_t new_rows = 0;
-  uint64_t gone_rows = 0;   // that the state knows, and that are no longer in the store
-  bool recomputed = false;  // the weights, since the features of rows that are gone are gone with them
+  std::vector<uint32_t> new_chunks = {};  // none of whose rows has a dual
+  uint64_t gone_rows = 0;                 // that the state knows, and that are no longer in the store
+  bool recomputed = false;                // the weights, since the features of rows that are gone are gone with them
 
   // "900 rows keep their duals, 100 are new, 50 are gone"
   std::string describe() const;

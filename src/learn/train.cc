@@ -91,6 +91,7 @@ class Training {
         test_(options, store, classes_, context),
         state_(options.keep_state, context.checkpoint.wanted() ? context.checkpoint.path + ".kept" : "",
                !std::holds_alternative<Pegasos>(options.solve.method), store, problem_) {
+    context_.handed_on = &rows_;
     context_.reserved_bytes += test_.reserved_bytes();
     if (options.calibrate > 0) hold_out_rows();
     const size_t count = problem_.tasks.size();
@@ -148,12 +149,14 @@ class Training {
         HeldOutScores::kBytesPerRow;
   }
 
-  void begin_warm(size_t number, const Problem& problem, const Context& context, std::vector<Solution>& solutions) {
+  void begin_warm(size_t number, const Problem& problem, const Context& context, std::vector<Solution>& solutions,
+                  SolveOptions& solving) {
     const Plan plan = make_plan(problem, options_.solve, context);
     WarmStart warm = warm_start(state_path(options_.warm), options_, problem,
                                 plan.duals_in_file ? context.checkpoint.path + ".duals" : "", context.memory_bytes);
     if (number == 0) observer_.say(fmt::format("going on from '{}': {}", options_.warm, warm.describe()));
     solutions = std::move(warm.solutions);
+    solving.new_chunks = std::move(warm.new_chunks);
   }
 
   void train_group(size_t number, const Checkpoint& checkpoint, TrainReport& report) {
@@ -165,9 +168,10 @@ class Training {
       const bool tested = test_.wanted() && groups_ == 1;
       observer_.pass(pass, tested ? std::optional(test_.test(*pass.solutions).accuracy()) : std::nullopt);
     };
+    SolveOptions solving = with_time_left(options_.solve, since_);
     std::vector<Solution> solutions;
     if (!options_.warm.empty() && path_kind(checkpoint.path) != PathKind::file)
-      begin_warm(number, problem, context, solutions);
+      begin_warm(number, problem, context, solutions, solving);
     if (!start_.empty())
       solutions.assign(std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number))),
                        std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number + 1))));
@@ -181,7 +185,8 @@ class Training {
         if (state_.wanted()) state_.take_ids(block);
         if (options_.calibrate > 0) scores.look_at(block, solutions);
       };
-    add_summary(solve(problem, with_time_left(options_.solve, since_), solutions, context), report.summary);
+    add_summary(solve(problem, solving, solutions, context), report.summary);
+    if (number + 1 == groups_) rows_.reset();  // what follows needs the memory
     for (size_t i = 0; i < solutions.size(); ++i) {
       if (state_.wanted()) state_.take_solution(first_of(number) + i, solutions[i]);
       solutions[i].duals = {};
@@ -194,7 +199,9 @@ class Training {
       report.model = make_model(store_, std::move(solutions.front().weights), classes_.labels, options_.bias,
                                 solver_type(options_));
     } else {
-      for (Solution& solution : solutions) report.columns.add(store_, std::move(solution.weights));
+      std::vector<std::vector<float>> weights;
+      for (Solution& solution : solutions) weights.push_back(std::move(solution.weights));
+      report.columns.add(store_, std::move(weights), context_.threads);
       report.model = make_model(store_, {}, classes_.labels, options_.bias, solver_type(options_));
     }
     report.model.against_rest = classes_.against_rest;
@@ -210,7 +217,7 @@ class Training {
     report.summary = restore_summary(from);
     calibration_.resize(from.count<Sigmoid>("calibration"));
     from.take("calibration", std::span<Sigmoid>(calibration_));
-    for (size_t i = 0; i < report.summary.certificates.size(); ++i) report.columns.add_from_file();
+    while (report.columns.size() < report.summary.certificates.size()) report.columns.add_from_file();
     report.model = make_model(store_, {}, classes_.labels, options_.bias, solver_type(options_));
     test_.restore(from);
   }
@@ -227,6 +234,7 @@ class Training {
   StateWriter state_;
   const Stopwatch since_;
   std::vector<Sigmoid> calibration_;
+  std::unique_ptr<BlockSource> rows_;  // in memory from one group to the next
 };
 
 }  // namespace

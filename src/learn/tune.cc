@@ -72,6 +72,7 @@ class Path {
         problem_(make_problem(store, options, classes_)),
         costs_(std::move(costs)) {
     context_.observer = [&observer](const PassReport& pass) { observer.pass(pass, {}); };
+    context_.handed_on = &rows_;
     models_ = folds_ * classes_.positives.size();
     warm_ = std::holds_alternative<DualBlock>(options.solve.method);
     const uint64_t start = classes_.positives.size() *
@@ -254,8 +255,9 @@ class Path {
   const Problem problem_;
   const std::vector<double> costs_;
   const Stopwatch since_;
-  bool warm_ = true;   // each cost begins where the one before it ended
-  size_t models_ = 0;  // of one cost: folds times classes
+  std::unique_ptr<BlockSource> rows_;  // in memory from one solve to the next
+  bool warm_ = true;                   // each cost begins where the one before it ended
+  size_t models_ = 0;                  // of one cost: folds times classes
   size_t at_once_ = 1;
   std::vector<Solution> previous_;   // of the last cost
   std::optional<HeldOutRows> last_;  // what they make of the rows

@@ -18,6 +18,8 @@ namespace linblock {
 namespace {
 
 constexpr int kMostInner = 10;
+constexpr int kRoundsOfNew = 5;     // over rows that a warm start does not know
+constexpr double kWarmTrust = 0.1;  // the rows that are new make estimates of the first passes far too high
 
 // Work is free while the disk is waited for: half of it for more rounds over the blocks, half for kept rows.
 void use_idle_time(const PassReport& pass, Plan& plan) {
@@ -35,7 +37,10 @@ class DualBlockRun {
     // Estimates are of losses before a step, and so too high, the more so where a mean is better than the weights that
     // made them: a certificate that costs but one pass is tried early.
     const bool cheap = plan.certify_bytes >= problem.weights() * sizeof(double);
-    const double trust = !cheap ? 1 : plan.few_features ? 0.3 : 0.5;
+    const bool warm =
+        std::any_of(solutions.begin(), solutions.end(), [](const auto& one) { return !one.duals.empty(); });
+    const double trust = warm ? kWarmTrust : !cheap ? 1 : plan.few_features ? 0.3 : 0.5;
+    if (method.schedule == Schedule::recomposed) new_chunks_ = options.new_chunks;
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
       if (solutions[i].duals.empty()) solutions[i].duals = run_.make_duals(i);
       DualDescent& descent =
@@ -47,6 +52,8 @@ class DualBlockRun {
       if (method.schedule == Schedule::recomposed) descent.let_rows_rest();
     }
     if (const auto checkpoint = run_.take_checkpoint()) {
+      new_chunks_.resize(checkpoint->count<uint32_t>("new chunks"));
+      checkpoint->take("new chunks", std::span<uint32_t>(new_chunks_));
       const BlockOrder order = order_of(run_.pass);
       tasks_.restore(*checkpoint, [&](auto& task) {
         task.descent.restore(*checkpoint, task.name, order, task.done ? order.ends.size() : run_.block);
@@ -61,7 +68,7 @@ class DualBlockRun {
       if (!run_.plan().settled) {
         use_idle_time(report, run_.plan());
         // What was measured is kept before it takes effect; nothing to gain, nothing to keep.
-        if (run_.plan().idle > 0) run_.save([&](SnapshotWriter& to) { tasks_.save(to); });
+        if (run_.plan().idle > 0) run_.save([&](SnapshotWriter& to) { save(to); });
       }
       // Fixed blocks promise each task the bits that it would have alone, so their certificates never wait for others.
       const bool waits = run_.plan().rows == RowsHeld::streamed && method_.schedule == Schedule::recomposed;
@@ -76,13 +83,32 @@ class DualBlockRun {
 
  private:
   BlockOrder order_of(int pass) const {
-    return order_of_pass(*problem_.store,
-                         {.schedule = method_.schedule,
-                          .chunks_per_block = run_.plan().chunks_per_block,
-                          .blocks = method_.blocks,
-                          .sequence = method_.sequence,
-                          .seed = options_.seed},
-                         static_cast<uint64_t>(pass));
+    BlockOrder order = order_of_pass(*problem_.store,
+                                     {.schedule = method_.schedule,
+                                      .chunks_per_block = run_.plan().chunks_per_block,
+                                      .blocks = method_.blocks,
+                                      .sequence = method_.sequence,
+                                      .seed = options_.seed},
+                                     static_cast<uint64_t>(pass));
+    if (pass == 1 && !new_chunks_.empty()) {
+      const auto is_new = [&](uint32_t chunk) {
+        return std::binary_search(new_chunks_.begin(), new_chunks_.end(), chunk);
+      };
+      std::stable_partition(order.chunks.begin(), order.chunks.end(), is_new);
+    }
+    return order;
+  }
+
+  // A block of new rows only; one on the border has both.
+  bool is_new(const Block& block) const {
+    return run_.pass == 1 && std::all_of(block.numbers.begin(), block.numbers.end(), [&](uint32_t chunk) {
+             return std::binary_search(new_chunks_.begin(), new_chunks_.end(), chunk);
+           });
+  }
+
+  void save(SnapshotWriter& to) const {
+    to.put("new chunks", std::span<const uint32_t>(new_chunks_));
+    tasks_.save(to);
   }
 
   void work_on_pass() {
@@ -98,10 +124,12 @@ class DualBlockRun {
     run_.work_on_pass(
         order_of(run_.pass),
         [&](const Block& block, size_t number) {
+          DualDescent::Rounds own = rounds;
+          if (is_new(block)) own.most = std::max(own.most, kRoundsOfNew);
           return run_.for_each_task(tasks.size(),
-                                    [&](size_t i) { return tasks[i]->descent.solve_block(block, number, rounds); });
+                                    [&](size_t i) { return tasks[i]->descent.solve_block(block, number, own); });
         },
-        [&](SnapshotWriter& to) { tasks_.save(to); }, plan.duals_in_file);
+        [&](SnapshotWriter& to) { save(to); }, plan.duals_in_file);
   }
 
   const Problem& problem_;
@@ -110,6 +138,7 @@ class DualBlockRun {
   std::vector<Solution>& solutions_;
   Run run_;
   Tasks<DualDescent> tasks_;
+  std::vector<uint32_t> new_chunks_;  // increasing
 };
 
 }  // namespace

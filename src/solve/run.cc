@@ -44,8 +44,16 @@ Run::Run(const Problem& problem, const SolveOptions& options, const Context& con
         summary.plan = resumed_ ? Plan::restore(*resumed_) : make_plan(problem, options, context);
         return summary;
       }()),
-      blocks_(std::make_unique<BlockSource>(*problem.store, summary_.plan.rows, summary_.plan.window_bytes,
-                                            context.threads, std::vector<uint32_t>(), problem.tasks.size() > 1)) {
+      blocks_([&] {
+        const bool several = problem.tasks.size() > 1;
+        if (context.handed_on != nullptr && *context.handed_on &&
+            (*context.handed_on)->serves(*problem.store, summary_.plan.rows, several))
+          return std::move(*context.handed_on);
+        if (context.handed_on != nullptr) context.handed_on->reset();  // its memory first
+        return std::make_unique<BlockSource>(*problem.store, summary_.plan.rows, summary_.plan.window_bytes,
+                                             context.threads, std::vector<uint32_t>(), several);
+      }()),
+      costs_of_others_(blocks_->costs()) {
   context_.on_plan(summary_.plan);
   if (!resumed_) return;
   std::array<double, 8> at{};
@@ -73,6 +81,7 @@ void Run::save(const std::function<void(SnapshotWriter&)>& save) {
 
 void Run::hold(const std::vector<uint32_t>& chunks) {
   earlier_costs_ = costs();
+  costs_of_others_ = {};
   blocks_.reset();  // its memory first
   blocks_ = std::make_unique<BlockSource>(*problem_.store, chunks.empty() ? summary_.plan.rows : RowsHeld::decoded,
                                           summary_.plan.window_bytes, context_.threads, chunks);
@@ -81,7 +90,7 @@ void Run::hold(const std::vector<uint32_t>& chunks) {
 ReadCosts Run::costs() const {
   ReadCosts sum = earlier_costs_;
   sum += blocks_->costs();
-  return sum;
+  return sum - costs_of_others_;
 }
 
 Duals Run::make_duals(size_t task) const {
@@ -300,6 +309,8 @@ Summary Run::finish(Termination termination, std::vector<Certificate> certificat
   summary_.certificates = std::move(certificates);
   summary_.costs = costs();
   summary_.total_seconds = clock_.seconds();
+  if (context_.handed_on != nullptr && summary_.plan.rows != RowsHeld::streamed)
+    *context_.handed_on = std::move(blocks_);
   return std::move(summary_);
 }
 

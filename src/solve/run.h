@@ -99,7 +99,8 @@ class Run {
   std::unique_ptr<SnapshotReader> resumed_;
   Summary summary_;
   std::unique_ptr<BlockSource> blocks_;
-  ReadCosts earlier_costs_;  // of what was read before hold()
+  ReadCosts earlier_costs_;    // of what was read before hold()
+  ReadCosts costs_of_others_;  // of rows that were handed on
   Stopwatch since_saved_;
   ReadCosts pass_costs_;
   double pass_solve_seconds_ = 0;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -62,6 +63,8 @@ struct SolveOptions {
   double max_seconds = 0;  // 0: no limit
   uint64_t seed = 1;
   size_t chunks_per_block = 0;  // 0: as the plan finds best
+  // After a warm start: chunks whose rows no dual knows of. They come first, and have a few rounds before the others.
+  std::vector<uint32_t> new_chunks = {};
 };
 
 enum class Termination { converged, pass_limit, time_limit, interrupted };
@@ -159,6 +162,8 @@ struct Context {
   std::function<void(const Block&)> on_answer = {};
   const std::atomic<bool>* stop = nullptr;
   Checkpoint checkpoint = {};
+  // Several problems on one store, one after another: rows that all stay in memory are handed on from each to the next.
+  std::unique_ptr<BlockSource>* handed_on = nullptr;
 
   bool stopped() const { return stop != nullptr && *stop; }
 };

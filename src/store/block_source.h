@@ -69,6 +69,11 @@ class BlockSource {
   }
   // So far, loading included.
   ReadCosts costs() const;
+  // Whether it can stand for another that would be made so: all rows of this store in memory, held as asked.
+  bool serves(const Store& store, RowsHeld held, bool decode_blocks) const {
+    return &store_ == &store && held == held_ && resident() != nullptr && !resident_.empty() &&
+           decode_blocks_ == (decode_blocks && held == RowsHeld::encoded);
+  }
 
  private:
   void load();
