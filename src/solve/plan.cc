@@ -18,8 +18,8 @@ constexpr uint64_t kKeptRowsShare = 3;  // one in so many rows may be kept where
 constexpr uint64_t kKeptRowBytes = 64;  // ... on a list with so many bytes a row
 // Crammer and Singer: duals that are not zero, for each row, in the mean.
 constexpr uint64_t kLeastPairs = 3;  // as many as a row's first step can make
-constexpr uint64_t kUsualPairs = 8;
-constexpr uint64_t kMostPairs = 16;  // where there is much room
+constexpr uint64_t kEnoughPairs = 16;
+constexpr uint64_t kManyPairs = 64;
 // What a task notes of each row of a block: its turn, and its last margin or its step.
 constexpr uint64_t kNoteBytes = 8;
 constexpr uint64_t kPegasosNoteBytes = 12;
@@ -184,9 +184,17 @@ uint64_t class_duals_bytes(const Wanted& wanted, uint64_t rows, uint64_t room) {
   };
   const uint64_t for_rows = std::min(wanted.chunks.encoded, 2 * wanted.usual_chunks() * wanted.chunks.largest) +
                             std::min(wanted.v(), kLeastCertifyBytes);
-  // Many are worth less than a certificate in one pass.
-  uint64_t pairs = bytes(kMostPairs) + for_rows + wanted.v() <= room ? kMostPairs : kUsualPairs;
-  while (pairs > kLeastPairs && bytes(pairs) + for_rows > room) --pairs;
+  const auto fitting = [&](uint64_t needed) {
+    uint64_t pairs = std::max(others, kLeastPairs);
+    while (pairs > kLeastPairs && bytes(pairs) + needed > room) --pairs;
+    return pairs;
+  };
+  // Rows that find no room for another class hold up everything; very many pairs are worth less than a certificate in
+  // one pass.
+  uint64_t pairs = fitting(for_rows);
+  const uint64_t window = 2 * wanted.chunks.least() + kLeastCertifyBytes;  // then rows are read each pass
+  if (pairs < kEnoughPairs) pairs = std::max(pairs, std::min(kEnoughPairs, fitting(std::min(for_rows, window))));
+  if (pairs > kManyPairs) pairs = std::max(kManyPairs, fitting(for_rows + wanted.v()));
   return bytes(pairs);
 }
 
