@@ -109,12 +109,11 @@ void split_memory(const Wanted& wanted, uint64_t free, Plan& plan) {
   uint64_t window = free;
   if (dual != nullptr && dual->cache_fraction) {
     window = static_cast<uint64_t>(static_cast<double>(free) * (1 - *dual->cache_fraction));
-  } else if (wanted.recomposed() && !plan.duals_in_file) {
-    // Two blocks, or what a certificate needs to be made in one pass, and a little.
+  } else if (wanted.recomposed() && !plan.duals_in_file && wanted.tasks() == 1) {
+    // Two blocks, or what a certificate needs to be made in one pass, and a little. Several tasks have more use for the
+    // certificates of several in one reading than for a few kept rows each.
     const auto most = static_cast<uint64_t>(static_cast<double>(free) * (1 - kLeastCacheShare));
-    window = std::max(std::min(2 * wanted.usual_chunks() * wanted.chunks.largest, most),
-                      std::min(wanted.v() * wanted.tasks(), std::max(most, wanted.v()))) +
-             least;
+    window = std::max(std::min(2 * wanted.usual_chunks() * wanted.chunks.largest, most), wanted.v()) + least;
   }
   plan.window_bytes = std::clamp(window, least, free);
   plan.cache_bytes = dual == nullptr || plan.duals_in_file ? 0 : free - plan.window_bytes;
