@@ -200,6 +200,7 @@ class Training {
                                 solver_type(options_));
     } else {
       std::vector<std::vector<float>> weights;
+      weights.reserve(solutions.size());
       for (Solution& solution : solutions) weights.push_back(std::move(solution.weights));
       report.columns.add(store_, std::move(weights), context_.threads);
       report.model = make_model(store_, {}, classes_.labels, options_.bias, solver_type(options_));

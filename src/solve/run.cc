@@ -246,6 +246,7 @@ std::vector<Certificate> Run::certify_all(std::vector<Solution>& solutions) {
     those.push_back({.task = &problem_.tasks[i], .solution = &solutions[i]});
   certify(those);
   std::vector<Certificate> certificates;
+  certificates.reserve(those.size());
   for (const Certifying& one : those) certificates.push_back(one.certificate);
   return certificates;
 }

@@ -102,6 +102,7 @@ class Tasks {
       if (last || task->estimate.gap() * task->trust <= options.tolerance) due.push_back(task);
     if (!last && waits && static_cast<double>(due.size()) < kShareDue * static_cast<double>(tasks.size())) return;
     std::vector<Run::Certifying> those;
+    those.reserve(due.size());
     for (One* task : due)
       those.push_back({.task = &task->task,
                        .solution = &task->solution,
