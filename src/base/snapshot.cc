@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kMagic = "LBSNAP01";
 constexpr size_t kPiece = size_t{256} << 10;
 constexpr uint64_t kMostName = 256;
+constexpr std::string_view kRemedy = "go on without it (--fresh for a checkpoint, no --warm for a model's state)";
 
 std::span<const unsigned char> bytes_of(std::string_view text) {
   return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
@@ -22,6 +23,15 @@ std::span<const unsigned char> bytes_of(std::string_view text) {
 
 SnapshotWriter::SnapshotWriter(const std::string& path) : path_(path), file_(File::create(path + ".new")) {
   write(bytes_of(kMagic));
+}
+
+SnapshotWriter::~SnapshotWriter() {
+  if (committed_) return;
+  try {
+    file_ = File();
+    remove_file(path_ + ".new");
+  } catch (...) {  // NOLINT(bugprone-empty-catch): what brought us here matters more
+  }
 }
 
 void SnapshotWriter::write(std::span<const unsigned char> bytes) {
@@ -49,11 +59,12 @@ void SnapshotWriter::commit() {
   file_.sync();
   file_.close();
   rename_path(path_ + ".new", path_);
+  committed_ = true;
   sync_directory(parent_directory(path_));
 }
 
 SnapshotReader::SnapshotReader(const std::string& path) : file_(File::open_read(path)) {
-  const auto refuse = [&] { fail(ErrorKind::damaged, "the checkpoint '{}' is damaged: --fresh begins anew", path); };
+  const auto refuse = [&] { fail(ErrorKind::damaged, "'{}' is damaged: {}", path, kRemedy); };
   const uint64_t size = file_.size();
   if (size < kMagic.size() + 8) refuse();
   const uint64_t end = size - 8;
@@ -87,23 +98,22 @@ SnapshotReader::SnapshotReader(const std::string& path) : file_(File::open_read(
 
 const SnapshotReader::Place& SnapshotReader::place_of(const std::string& name) const {
   const auto found = places_.find(name);
-  if (found == places_.end())
-    fail(ErrorKind::damaged, "the checkpoint '{}' has no '{}': --fresh begins anew", file_.path(), name);
+  if (found == places_.end()) fail(ErrorKind::damaged, "'{}' has no '{}': {}", file_.path(), name, kRemedy);
   return found->second;
 }
 
 void SnapshotReader::read(const std::string& name, std::span<unsigned char> into) const {
   const Place& place = place_of(name);
   if (place.bytes != into.size())
-    fail(ErrorKind::damaged, "in the checkpoint '{}', '{}' has {} bytes instead of {}: --fresh begins anew",
-         file_.path(), name, place.bytes, into.size());
+    fail(ErrorKind::damaged, "in '{}', '{}' has {} bytes instead of {}: {}", file_.path(), name, place.bytes,
+         into.size(), kRemedy);
   file_.read_exactly_at(into, place.offset);
 }
 
 void SnapshotReader::read_part(const std::string& name, uint64_t offset, std::span<unsigned char> into) const {
   const Place& place = place_of(name);
   if (offset > place.bytes || into.size() > place.bytes - offset)
-    fail(ErrorKind::damaged, "in the checkpoint '{}', '{}' is too short: --fresh begins anew", file_.path(), name);
+    fail(ErrorKind::damaged, "in '{}', '{}' is too short: {}", file_.path(), name, kRemedy);
   file_.read_exactly_at(into, place.offset + offset);
 }
 

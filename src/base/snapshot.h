@@ -16,8 +16,11 @@ namespace linblock {
 
 class SnapshotWriter {
  public:
-  // Nothing is seen under `path` before commit().
+  // Nothing is seen under `path` before commit(), and nothing is left where it is not reached.
   explicit SnapshotWriter(const std::string& path);
+  ~SnapshotWriter();
+  SnapshotWriter(const SnapshotWriter&) = delete;
+  SnapshotWriter& operator=(const SnapshotWriter&) = delete;
 
   template <typename T>
   requires std::is_trivially_copyable_v<T>
@@ -58,6 +61,7 @@ class SnapshotWriter {
   std::string path_;
   File file_;
   Checksum checksum_;
+  bool committed_ = false;
 };
 
 class SnapshotReader {

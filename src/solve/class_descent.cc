@@ -17,8 +17,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kNewClasses = 3;    // that a visit may bring in; the plan has room for as many a row
 constexpr double kNearlyFull = 0.8;  // of the memory for duals: from then on one at a time, and for full rows instead
-constexpr uint8_t kRestPasses = 2;   // for a row that is clearly at a bound
-constexpr double kFarOut = 2;        // so many times the mean violation
 constexpr double kAtBound = 1 - 1e-12;
 constexpr size_t kRowsPerLook = 256;  // at the clock
 
@@ -48,10 +46,7 @@ void ClassDescent::begin_pass(int pass) {
   if (pass == pass_) return;  // taken up again before its first block
   met_all_ = pass_ > 0;
   pass_ = pass;
-  far_out_ = violations_ == 0 ? kInfinity : kFarOut * violation_ / static_cast<double>(violations_);
-  violation_ = 0;
-  violations_ = 0;
-  losses_ = std::exchange(resting_losses_[static_cast<size_t>(pass) % resting_losses_.size()], 0);
+  losses_ = resting_.begin_pass(pass, true);
 }
 
 bool ClassDescent::solve_block(const Block& block, size_t number, size_t rounds) {
@@ -86,24 +81,21 @@ double ClassDescent::squared_weights() const {
 void ClassDescent::save(SnapshotWriter& to, const std::string& name) const {
   to.put(name + "weights", std::span<const float>(solution_.weights));
   solution_.class_duals.save(to, name);
-  to.put(name + "resting losses", std::span<const double>(resting_losses_));
+  resting_.save(to, name);
   to.put(name + "descent",
-         std::span<const double>(std::array{static_cast<double>(pass_), violation_, static_cast<double>(violations_),
-                                            far_out_, losses_, dual_values_, met_all_ ? 1.0 : 0.0}));
+         std::span<const double>(std::array{static_cast<double>(pass_), losses_, dual_values_, met_all_ ? 1.0 : 0.0}));
 }
+
 void ClassDescent::restore(const SnapshotReader& from, const std::string& name) {
   from.take(name + "weights", std::span<float>(solution_.weights));
   solution_.class_duals.restore(from, name);
-  from.take(name + "resting losses", std::span<double>(resting_losses_));
-  std::array<double, 7> numbers{};
+  resting_.restore(from, name);
+  std::array<double, 4> numbers{};
   from.take(name + "descent", std::span<double>(numbers));
   pass_ = static_cast<int>(numbers[0]);
-  violation_ = numbers[1];
-  violations_ = static_cast<uint64_t>(numbers[2]);
-  far_out_ = numbers[3];
-  losses_ = numbers[4];
-  dual_values_ = numbers[5];
-  met_all_ = numbers[6] != 0;
+  losses_ = numbers[1];
+  dual_values_ = numbers[2];
+  met_all_ = numbers[3] != 0;
 }
 
 // Which rows of the block are to be looked at: not those that rest, or are held out.
@@ -169,24 +161,16 @@ void ClassDescent::visit(const Block& block, uint32_t place, bool first) {
     if (!met_all_) dual_values_ += sum;
     // How much more the best class asks for than the worst that has something.
     if (slack > lowest) {
-      violation_ += slack - lowest;
-      ++violations_;
+      resting_.add_violation(slack - lowest);
     } else if (old.size() <= 1) {
       // All or nothing for one class, and the next is so far away.
       const double distance = old.empty() ? -rival : highest - std::max(rival, 0.0);
-      if (distance > far_out_) rest(origin, cost * slack);
+      if (resting_.may_rest(distance))
+        resting_.send_to_rest(solution_.class_duals.rest(origin.chunk)[origin.row], cost * slack);
     }
   }
   // Or it has more than it may, after a warm start from a larger cost.
   if (slack > lowest || sum * kAtBound > cost) step(row, own, score, sum, cost, origin);
-}
-
-// Nothing would change by far, going by the violations of the last pass: the row can wait for a few passes, and the
-// certificate will see it. Until then its loss counts as it is now.
-void ClassDescent::rest(RowCache::Origin origin, double loss) {
-  solution_.class_duals.rest(origin.chunk)[origin.row] = kRestPasses;
-  for (size_t later = 1; later <= kRestPasses; ++later)
-    resting_losses_[(static_cast<size_t>(pass_) + later) % resting_losses_.size()] += loss;
 }
 
 // From the candidates that have duals, and those of scores_ that are to have some.

@@ -1,15 +1,14 @@
 // The step of Crammer and Singer's method on one block of rows, for one task, and the sums that tell how far it is.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "objective/class_step.h"
+#include "solve/resting_rows.h"
 #include "solve/solver.h"
 
 namespace linblock {
@@ -42,7 +41,6 @@ class ClassDescent {
   void look_ahead(const Block& block, size_t at) const;
   void find_scores(const Row& row);
   void visit(const Block& block, uint32_t place, bool first);
-  void rest(RowCache::Origin origin, double loss);
   void step(const Row& row, size_t own, double score, double sum, double cost, RowCache::Origin origin);
   void make_room(double own_b, double norm2, double cost);
   void change_weights(const Row& row, size_t own);
@@ -68,10 +66,7 @@ class ClassDescent {
   std::vector<ClassDual> pairs_;
   std::vector<std::pair<size_t, float>> changes_;
   int pass_ = 0;
-  double violation_ = 0;                                      // of this pass, added up ...
-  uint64_t violations_ = 0;                                   // ... over so many rows that are not at a bound
-  double far_out_ = std::numeric_limits<double>::infinity();  // beyond it a row may rest
-  std::array<double, 4> resting_losses_ = {};  // of rows that rest, by the pass they are missing from, modulo 4
+  RestingRows resting_;
   double losses_ = 0;
   double dual_values_ = 0;
   bool met_all_ = false;  // until then a row's duals are added when it is first met

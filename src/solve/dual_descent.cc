@@ -19,8 +19,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kConvergeTolerance = 0.1;  // of a sub-problem: LIBLINEAR's default
-constexpr uint8_t kRestPasses = 2;          // for a row that is clearly at a bound
-constexpr double kFarOut = 2;               // so many times the mean violation
 constexpr int kMostKeptRounds = 100;
 constexpr double kStride = 1.5;  // with few features; on documents anything beyond 1 costs passes
 
@@ -51,10 +49,7 @@ void DualDescent::begin_pass(int pass) {
   if (pass == pass_) return;  // taken up again before its first block
   met_all_ = pass_ > 0;
   pass_ = pass;
-  far_out_ = violations_ == 0 || !rests_ ? kInfinity : kFarOut * violation_ / static_cast<double>(violations_);
-  violation_ = 0;
-  violations_ = 0;
-  losses_ = std::exchange(resting_losses_[static_cast<size_t>(pass) % resting_losses_.size()], 0);
+  losses_ = resting_.begin_pass(pass, rests_);
   mean_of_ = 0;
   kept_.begin_pass();
 }
@@ -152,15 +147,6 @@ void DualDescent::collect(const Block& block, bool kept_join) {
     visitors_.push_back({block.cached_place(kept)});
 }
 
-// Far beyond the usual violation of the last pass: a row at a bound can wait for a few passes, and the certificate will
-// see it. Until then its loss counts as it is now.
-void DualDescent::rest(RowCache::Origin origin, double loss) {
-  uint8_t& passes = solution_.duals.rest(origin.chunk)[origin.row];
-  passes = (passes & KeptRows::kMark) | kRestPasses;
-  for (size_t later = 1; later <= kRestPasses; ++later)
-    resting_losses_[(static_cast<size_t>(pass_) + later) % resting_losses_.size()] += loss;
-}
-
 template <DualLoss L>
 DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visitor& visitor, bool first, double top,
                                        double bottom) {
@@ -171,6 +157,7 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visito
   const RowCache::Origin origin = block.origin(visitor.place);
   const double sign = costs_.sign(row);
   double& alpha = solution_.duals.page(origin.chunk)[origin.row];
+  uint8_t& rest = solution_.duals.rest(origin.chunk)[origin.row];
   const double margin = margin_of(row, sign, problem_.bias, solution_.weights);
   visitor.margin = static_cast<float>(margin);
   const bool counted = first && !block.is_cached(visitor.place);
@@ -181,16 +168,13 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visito
   Visit visit;
   if (alpha == 0 && gradient > 0) {
     if (gradient > top) visit.shrink = true;
-    if (counted && gradient > far_out_) rest(origin, cost * loss.value(margin));
+    if (counted && resting_.may_rest(gradient)) resting_.send_to_rest(rest, cost * loss.value(margin));
   } else if (alpha == loss.largest_alpha(cost) && gradient < 0) {
     if (gradient < bottom) visit.shrink = true;
-    if (counted && -gradient > far_out_) rest(origin, cost * loss.value(margin));
+    if (counted && resting_.may_rest(-gradient)) resting_.send_to_rest(rest, cost * loss.value(margin));
   } else {
     visit.projected = gradient;
-    if (counted) {
-      violation_ += std::abs(gradient);
-      ++violations_;
-    }
+    if (counted) resting_.add_violation(std::abs(gradient));
   }
   if (visit.shrink || visit.projected == 0) return visit;
   double norm2 = squared_norm(row.value);
@@ -282,29 +266,25 @@ void DualDescent::save(SnapshotWriter& to, const std::string& name) const {
     to.put(name + "rest", std::span<const uint8_t>(solution_.duals.all_rests()));
   }
   kept_.save(to, name);
-  to.put(name + "resting losses", std::span<const double>(resting_losses_));
+  resting_.save(to, name);
   to.put(name + "mean", std::span<const float>(mean_));
-  to.put(name + "descent", std::span<const double>(
-                               std::array{static_cast<double>(pass_), violation_, static_cast<double>(violations_),
-                                          far_out_, losses_, dual_values_, static_cast<double>(mean_of_),
-                                          met_all_ ? 1.0 : 0.0, static_cast<double>(solution_.duals.base_version())}));
+  to.put(name + "descent", std::span<const double>(std::array{static_cast<double>(pass_), losses_, dual_values_,
+                                                              static_cast<double>(mean_of_), met_all_ ? 1.0 : 0.0,
+                                                              static_cast<double>(solution_.duals.base_version())}));
 }
 
 void DualDescent::restore(const SnapshotReader& from, const std::string& name, const BlockOrder& order, size_t done) {
   from.take(name + "weights", std::span<float>(solution_.weights));
-  from.take(name + "resting losses", std::span<double>(resting_losses_));
+  resting_.restore(from, name);
   from.take(name + "mean", std::span<float>(mean_));
-  std::array<double, 9> numbers{};
+  std::array<double, 6> numbers{};
   from.take(name + "descent", std::span<double>(numbers));
   pass_ = static_cast<int>(numbers[0]);
-  violation_ = numbers[1];
-  violations_ = static_cast<uint64_t>(numbers[2]);
-  far_out_ = numbers[3];
-  losses_ = numbers[4];
-  dual_values_ = numbers[5];
-  mean_of_ = static_cast<size_t>(numbers[6]);
-  met_all_ = numbers[7] != 0;
-  solution_.duals.set_base_version(static_cast<uint32_t>(numbers[8]));
+  losses_ = numbers[1];
+  dual_values_ = numbers[2];
+  mean_of_ = static_cast<size_t>(numbers[3]);
+  met_all_ = numbers[4] != 0;
+  solution_.duals.set_base_version(static_cast<uint32_t>(numbers[5]));
   if (solution_.duals.in_file()) {
     // What this pass has put back already, and what the pass before it has.
     const size_t chunks_done = done == 0 ? 0 : order.ends[done - 1];

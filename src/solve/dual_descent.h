@@ -1,13 +1,13 @@
 // Dual coordinate descent on one block of rows, for one task: the step that dual_block, average and subsample share.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "base/random.h"
 #include "base/snapshot.h"
 #include "solve/kept_rows.h"
+#include "solve/resting_rows.h"
 #include "solve/solver.h"
 
 namespace linblock {
@@ -76,7 +76,6 @@ class DualDescent {
   float worth(const L& loss, const Block& block, const Visitor& visitor, double cost);
   // Told to stop, and this block takes too long to be waited for.
   bool must_leave(const Stopwatch& working) const;
-  void rest(RowCache::Origin origin, double loss);
   void look_ahead(const Block& block, size_t at, size_t end) const;
 
   const Problem& problem_;
@@ -94,10 +93,7 @@ class DualDescent {
   bool rests_ = false;
   Yield done_;  // in this block so far
   int pass_ = 0;
-  double violation_ = 0;                       // of this pass, added up ...
-  uint64_t violations_ = 0;                    // ... over so many rows that are not at a bound
-  double far_out_ = 0;                         // beyond it a row may rest
-  std::array<double, 4> resting_losses_ = {};  // of rows that rest, by the pass they are missing from, modulo 4
+  RestingRows resting_;
   double losses_ = 0;
   double dual_values_ = 0;
   bool met_all_ = false;  // until then a row's dual value is added when it is first met
