@@ -62,6 +62,7 @@ std::string termination_words(Termination termination) {
     case Termination::pass_limit: return " (stopped at --max-passes)";
     case Termination::time_limit: return " (stopped at --max-seconds)";
     case Termination::interrupted: return " (interrupted)";
+    case Termination::stalled: return " (no step makes it better: the limit of double precision)";
   }
   return "";
 }
@@ -122,7 +123,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
       ->type_name("N");
   add_number(*command, "--max-seconds", options.solve.max_seconds, "Stop after so many seconds");
   command->add_option("--seed", options.solve.seed, "Of everything random (default: 1)")->type_name("N");
-  command->add_option("--solver", request->solver, "dual, pegasos, average or subsample (default: dual)")
+  command->add_option("--solver", request->solver, "dual, newton, pegasos, average or subsample (default: dual)")
       ->type_name("NAME");
   command
       ->add_option_function<std::string>(
@@ -269,7 +270,8 @@ std::string summary_words(const Summary& summary, uint64_t memory_bytes, double 
 nlohmann::ordered_json summary_json(const TrainOptions& options, const StoreInfo& info, const Summary& summary,
                                     double pack_seconds, double total_seconds) {
   using Json = nlohmann::ordered_json;
-  constexpr std::array<const char*, 4> kTerminations = {"converged", "pass_limit", "time_limit", "interrupted"};
+  constexpr std::array<const char*, 5> kTerminations = {"converged", "pass_limit", "time_limit", "interrupted",
+                                                        "stalled"};
   const Certificate certificate = summary.total();
   return {{"rows", info.rows},
           {"features", info.features()},

@@ -56,7 +56,8 @@ Method method_of(const TrainRequest& request) {
   if (request.solver == "pegasos") return request.pegasos;
   if (request.solver == "average") return Average{};
   if (request.solver == "subsample") return Subsample{};
-  fail(ErrorKind::usage, "--solver '{}' is not dual, pegasos, average or subsample", request.solver);
+  if (request.solver == "newton") return Newton{};
+  fail(ErrorKind::usage, "--solver '{}' is not dual, newton, pegasos, average or subsample", request.solver);
 }
 
 std::string TrainRequest::checkpoint_folder(const std::string& purpose) const {

@@ -3,7 +3,9 @@
 #include <array>
 
 #include "base/error.h"
+#include "objective/row_sums.h"
 #include "solve/run.h"
+#include "solve/trust_region.h"
 
 namespace linblock {
 
@@ -23,6 +25,10 @@ constexpr uint64_t kManyPairs = 64;
 // What a task notes of each row of a block: its turn, and its last margin or its step.
 constexpr uint64_t kNoteBytes = 8;
 constexpr uint64_t kPegasosNoteBytes = 12;
+// Newton: sums made side by side, for one task; more where features are few and the sums short.
+constexpr uint64_t kFewLanes = 2;
+constexpr uint64_t kMostLanes = 8;
+constexpr uint64_t kNonzerosPerLane = 32;  // for each weight
 
 // What chunks take in memory.
 struct ChunkSums {
@@ -54,6 +60,7 @@ struct Wanted {
   const ChunkSums chunks{*problem.store};
   const DualBlock* const dual = std::get_if<DualBlock>(&options.method);
   const CrammerSinger* const all_classes = std::get_if<CrammerSinger>(&options.method);
+  const bool newton = std::holds_alternative<Newton>(options.method);
 
   uint64_t tasks() const { return problem.tasks.size(); }
   bool recomposed() const { return dual != nullptr && dual->schedule == Schedule::recomposed; }
@@ -64,7 +71,22 @@ struct Wanted {
   // Blocks of a few chunks, drawn anew for each pass.
   bool small_blocks() const { return recomposed() || all_classes != nullptr; }
   uint64_t weights() const { return weights_of_a_task(problem, options.method); }
-  uint64_t v() const { return weights() * sizeof(double); }
+  // Newton's certificate needs none.
+  uint64_t v() const { return newton ? 0 : weights() * sizeof(double); }
+  // That have use for several; for many tasks there are enough threads without.
+  size_t usual_lanes() const {
+    if (!newton || tasks() > 1) return 1;
+    const uint64_t share = problem.store->info().nonzeros / kNonzerosPerLane / std::max<uint64_t>(1, weights());
+    return std::clamp(share, kFewLanes, kMostLanes);
+  }
+  uint64_t bytes_per_weight(size_t lanes) const {
+    if (newton) return sizeof(float) + TrustRegion::kBytesPerWeight + lanes * RowSums::kBytesPerLaneAndWeight;
+    return sizeof(float) * (std::holds_alternative<Average>(options.method) || few_features() ? 2 : 1);
+  }
+  uint64_t bytes_per_row() const {
+    if (std::holds_alternative<Pegasos>(options.method)) return 0;
+    return newton ? RowSums::kBytesPerRow : Duals::kBytesPerRow;
+  }
   size_t usual_chunks() const { return options.chunks_per_block > 0 ? options.chunks_per_block : kUsualChunksPerBlock; }
 
   // Fixed blocks are whole buckets: one may have more chunks than are asked for.
@@ -203,8 +225,7 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const Context& context = wanted.context;
   const uint64_t count = store.chunks().size();
   const uint64_t rows = store.info().physical_rows();  // removed ones have their places too
-  const uint64_t vectors = std::holds_alternative<Average>(wanted.options.method) || wanted.few_features() ? 2 : 1;
-  plan.weights_bytes = wanted.weights() * sizeof(float) * vectors * wanted.tasks();
+  plan.weights_bytes = wanted.weights() * wanted.bytes_per_weight(plan.lanes) * wanted.tasks();
   const uint64_t directory =
       count * (sizeof(ChunkInfo) + 4 * sizeof(uint64_t)) + (rows - store.info().rows) * sizeof(uint64_t);
   const uint64_t open = wanted.all_classes == nullptr ? 0
@@ -215,11 +236,11 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const uint64_t least = wanted.chunks.least() + wanted.notes(wanted.small_blocks() ? wanted.usual_chunks() : 1);
   if (wanted.all_classes != nullptr)
     plan.duals_bytes = class_duals_bytes(wanted, rows, context.memory_bytes - std::min(context.memory_bytes, fixed));
-  else if (!std::holds_alternative<Pegasos>(wanted.options.method))
-    plan.duals_bytes = rows * Duals::kBytesPerRow * wanted.tasks();
+  else
+    plan.duals_bytes = rows * wanted.bytes_per_row() * wanted.tasks();
   const bool all_fit = fixed + plan.duals_bytes + wanted.chunks.encoded + kLeastCertifyBytes <= context.memory_bytes;
   // The duals of the rows in work are always here; all of them, as long as they leave room for rows.
-  if (context.checkpoint.wanted() && wanted.all_classes == nullptr && !all_fit &&
+  if (context.checkpoint.wanted() && wanted.all_classes == nullptr && !wanted.newton && !all_fit &&
       fixed + plan.duals_bytes + least + least / 2 > context.memory_bytes && plan.duals_bytes > 0) {
     plan.duals_in_file = true;
     // Those of a block, and a page on its way from or to the file.
@@ -229,17 +250,38 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const uint64_t taken = fixed + plan.duals_bytes;
   if (taken + least > context.memory_bytes)
     fail(ErrorKind::memory,
-         "{} weights{}{} need {}, the duals of {} rows {}, the store's directory {}, a few chunks and what is noted of "
+         "{} weights{}{} need {}, {} of {} rows {}, the store's directory {}, a few chunks and what is noted of "
          "their rows {}{}: with the program "
          "itself {} in all, and --memory allows {}. Give more memory, pack with smaller chunks (--chunk-bytes), or use "
          "fewer features",
          wanted.problem.weights(),
          wanted.all_classes != nullptr ? fmt::format(" for each of {} classes", wanted.problem.classes()) : "",
          wanted.tasks() > 1 ? fmt::format(" for each of {} tasks", wanted.tasks()) : "",
-         human_bytes(plan.weights_bytes), rows, human_bytes(plan.duals_bytes), human_bytes(directory),
-         human_bytes(least), held > 0 ? ", what else is held " + human_bytes(held) : "", human_bytes(taken + least),
+         human_bytes(plan.weights_bytes), wanted.newton ? "the margins" : "the duals", rows,
+         human_bytes(plan.duals_bytes), human_bytes(directory), human_bytes(least),
+         held > 0 ? ", what else is held " + human_bytes(held) : "", human_bytes(taken + least),
          human_bytes(context.memory_bytes));
   return context.memory_bytes - taken;
+}
+
+// Everything, with so many lanes; with one where several do not fit, or where that one lets all rows stay in memory.
+Plan share_out(const Wanted& wanted, size_t lanes) {
+  Plan plan;
+  plan.tasks = wanted.tasks();
+  plan.lanes = lanes;
+  try {
+    const uint64_t free = take_fixed(wanted, plan);
+    if (!hold_all_rows(wanted, free, plan)) {
+      plan.rows = RowsHeld::streamed;
+      split_memory(wanted, free, plan);
+    }
+  } catch (const Error& error) {
+    if (lanes == 1 || error.kind() != ErrorKind::memory) throw;
+    return share_out(wanted, 1);
+  }
+  if (lanes == 1 || plan.rows != RowsHeld::streamed) return plan;
+  const Plan single = share_out(wanted, 1);
+  return single.rows != RowsHeld::streamed ? single : plan;
 }
 
 }  // namespace
@@ -248,15 +290,9 @@ Plan make_plan(const Problem& problem, const SolveOptions& options, const Contex
   const Wanted wanted{.problem = problem, .options = options, .context = context};
   const DualBlock* const dual = wanted.dual;
   const size_t count = problem.store->chunks().size();
-  Plan plan;
-  plan.tasks = problem.tasks.size();
-  const uint64_t free = take_fixed(wanted, plan);
+  Plan plan = share_out(wanted, wanted.usual_lanes());
   plan.inner = dual == nullptr || dual->inner == 0 ? 1 : static_cast<size_t>(dual->inner);
   if (wanted.all_classes != nullptr) plan.inner = static_cast<size_t>(std::max(1, wanted.all_classes->inner));
-  if (!hold_all_rows(wanted, free, plan)) {
-    plan.rows = RowsHeld::streamed;
-    split_memory(wanted, free, plan);
-  }
   if (options.chunks_per_block > 0) plan.chunks_per_block = std::min(plan.chunks_per_block, options.chunks_per_block);
   plan.chunks_per_block = std::clamp<size_t>(std::min(plan.chunks_per_block, BlockSource::kMostChunksPerBlock), 1,
                                              std::max<size_t>(1, count));
@@ -311,16 +347,16 @@ std::string Plan::describe() const {
 }
 
 void Plan::save(SnapshotWriter& to) const {
-  to.put("plan", std::span<const uint64_t>(std::array<uint64_t, 14>{
+  to.put("plan", std::span<const uint64_t>(std::array<uint64_t, 15>{
                      static_cast<uint64_t>(rows), duals_in_file ? 1U : 0U, weights_bytes, duals_bytes, window_bytes,
                      cache_bytes, certify_bytes, certify_window_bytes, chunks_per_block, inner,
-                     static_cast<uint64_t>(idle), settled ? 1U : 0U, few_features ? 1U : 0U, tasks}));
+                     static_cast<uint64_t>(idle), settled ? 1U : 0U, few_features ? 1U : 0U, tasks, lanes}));
 }
 
 Plan Plan::restore(const SnapshotReader& from) {
-  std::array<uint64_t, 14> numbers{};
+  std::array<uint64_t, 15> numbers{};
   from.take("plan", std::span<uint64_t>(numbers));
-  if (numbers[0] > static_cast<uint64_t>(RowsHeld::streamed) || numbers[8] == 0 || numbers[9] == 0)
+  if (numbers[0] > static_cast<uint64_t>(RowsHeld::streamed) || numbers[8] == 0 || numbers[9] == 0 || numbers[14] == 0)
     fail(ErrorKind::damaged, "the checkpoint's plan cannot be understood: --fresh begins anew");
   return {.tasks = numbers[13],
           .rows = static_cast<RowsHeld>(numbers[0]),
@@ -335,7 +371,8 @@ Plan Plan::restore(const SnapshotReader& from) {
           .few_features = numbers[12] != 0,
           .inner = numbers[9],
           .idle = static_cast<double>(numbers[10]),
-          .settled = numbers[11] != 0};
+          .settled = numbers[11] != 0,
+          .lanes = numbers[14]};
 }
 
 }  // namespace linblock

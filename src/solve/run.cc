@@ -196,10 +196,7 @@ void Run::certify_pass(std::span<Certifying> those, std::vector<AnyCertifier>& c
         context_.on_certify(
             (certify_done_ + static_cast<double>(block_number + 1) / static_cast<double>(order.ends.size())) /
             certify_passes_);
-        if (context_.stopped() && context_.checkpoint.wanted())
-          fail(ErrorKind::interrupted, "interrupted in the certificate of pass {}: the same command {}", pass,
-               path_kind(context_.checkpoint.path) == PathKind::file ? "goes on from the last checkpoint"
-                                                                     : "begins anew");
+        fail_if_stopped();
         return true;
       },
       0, summary_.plan.certify_window_bytes);
@@ -209,6 +206,30 @@ void Run::certify_pass(std::span<Certifying> those, std::vector<AnyCertifier>& c
     if (context_.on_v) context_.on_v(static_cast<size_t>(those[i].task - problem_.tasks.data()), range.begin, range.v);
   }
   ++certify_done_;
+}
+
+void Run::read_all(const std::function<void(const Block&)>& work) {
+  const Stopwatch certifying;
+  const ReadCosts before = costs();
+  const BlockOrder order = certify_order();
+  blocks_->for_each(
+      order,
+      [&](const Block& rows, size_t number) {
+        work(rows);
+        context_.on_certify(static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
+        fail_if_stopped();
+        return true;
+      },
+      0, summary_.plan.certify_window_bytes);
+  last_certify_seconds_ = certifying.seconds();
+  last_certify_costs_ = costs() - before;
+  summary_.certify_seconds += last_certify_seconds_;
+}
+
+void Run::fail_if_stopped() const {
+  if (context_.stopped() && context_.checkpoint.wanted())
+    fail(ErrorKind::interrupted, "interrupted in the certificate of pass {}: the same command {}", pass,
+         path_kind(context_.checkpoint.path) == PathKind::file ? "goes on from the last checkpoint" : "begins anew");
 }
 
 void Run::certify(std::span<Certifying> those, const BlockOrder* order) {

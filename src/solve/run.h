@@ -73,6 +73,9 @@ class Run {
   // By one pass over all rows for as many tasks as have room for their v, or several passes where not even one has.
   // `order`: of these rows alone, where they are all that is held.
   void certify(std::span<Certifying> those, const BlockOrder* order = nullptr);
+  // One reading of all rows as they lie, that a stop does not cut short: without a checkpoint what is made of it is
+  // the answer, and with one it throws ErrorKind::interrupted.
+  void read_all(const std::function<void(const Block&)>& work);
   // Every task, as it is.
   std::vector<Certificate> certify_all(std::vector<Solution>& solutions);
   void report(PassReport report);
@@ -89,6 +92,7 @@ class Run {
                     const BlockOrder& order);
   template <typename AnyCertifier>
   void settle(Certifying& one, std::vector<AnyCertifier>& certifiers, size_t which, const BlockOrder& rows);
+  void fail_if_stopped() const;
   BlockOrder certify_order() const;
   ReadCosts costs() const;
 

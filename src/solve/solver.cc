@@ -26,7 +26,8 @@ void check(const Problem& problem, const Method& method) {
 }  // namespace
 
 std::string_view name_of(const Method& method) {
-  constexpr std::array<std::string_view, 5> kNames = {"dual", "pegasos", "average", "subsample", "crammer-singer"};
+  constexpr std::array<std::string_view, 6> kNames = {"dual",      "pegasos",        "average",
+                                                      "subsample", "crammer-singer", "newton"};
   return kNames[method.index()];
 }
 
@@ -69,6 +70,9 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
     }
     Summary operator()(const CrammerSinger& method) const {
       return solve_crammer_singer(problem, options, method, solutions, context);
+    }
+    Summary operator()(const Newton& method) const {
+      return solve_newton(problem, options, method, solutions, context);
     }
   };
   return std::visit(Run{problem, options, solutions, context}, options.method);

@@ -52,7 +52,10 @@ struct CrammerSinger {
   int inner = 1;  // rounds over a block
 };
 
-using Method = std::variant<DualBlock, Pegasos, Average, Subsample, CrammerSinger>;
+// Trust-region Newton steps from passes over the rows (newton.cc); squared hinge and logistic.
+struct Newton {};
+
+using Method = std::variant<DualBlock, Pegasos, Average, Subsample, CrammerSinger, Newton>;
 std::string_view name_of(const Method& method);
 size_t weights_of_a_task(const Problem& problem, const Method& method);
 
@@ -67,7 +70,8 @@ struct SolveOptions {
   std::vector<uint32_t> new_chunks = {};
 };
 
-enum class Termination { converged, pass_limit, time_limit, interrupted };
+// Stalled: no step is better than none, as far as numbers of double precision can tell.
+enum class Termination { converged, pass_limit, time_limit, interrupted, stalled };
 
 // One a task: a warm start in, the answer out.
 struct Solution {
@@ -95,6 +99,7 @@ struct Plan {
   size_t inner = 1;           // rounds over a block
   double idle = 0;            // seconds that go by unused, reading, for each second of work
   bool settled = true;        // false: the last two are chosen after the first pass, from what it measured
+  size_t lanes = 1;           // Newton: sums over rows that are made side by side, and added in a fixed order
 
   // Of so many weights: in ranges of how many features v is made, and of how many tasks in one pass.
   size_t features_at_once() const { return std::max<uint64_t>(1, certify_bytes / sizeof(double)); }
@@ -124,6 +129,7 @@ struct PassReport {
   double primal_estimate = 0;
   double dual = 0;                            // of w as it is; not certified
   double largest_gap = 0;                     // what a task's gap would be if the estimates were right
+  double gradient_norm = 0;                   // of all tasks together; 0 where a method does not know it
   size_t tasks_left = 0;                      // that are not certified within the tolerance
   std::optional<Certificate> certified = {};  // of the tasks that were certified now, the one with the largest gap
   ReadCosts costs = {};                       // of this pass, without its certificate
@@ -196,6 +202,8 @@ Summary solve_average(const Problem& problem, const SolveOptions& options, const
                       std::vector<Solution>& solutions, const Context& context);
 Summary solve_subsample(const Problem& problem, const SolveOptions& options, const Subsample& method,
                         std::vector<Solution>& solutions, const Context& context);
+Summary solve_newton(const Problem& problem, const SolveOptions& options, const Newton& method,
+                     std::vector<Solution>& solutions, const Context& context);
 Summary solve_crammer_singer(const Problem& problem, const SolveOptions& options, const CrammerSinger& method,
                              std::vector<Solution>& solutions, const Context& context);
 

@@ -1,0 +1,255 @@
+#include "objective/row_sums.h"
+
+#include <array>
+#include <cmath>
+
+#include "base/dot.h"
+#include "base/error.h"
+
+namespace linblock {
+
+namespace {
+
+// Four partial sums, added up in a fixed order.
+double dot_with(const Row& row, const double* weights) {
+  std::array<double, 4> lanes{};
+  size_t k = 0;
+  const size_t count = row.index.size();
+  for (; k + 4 <= count; k += 4)
+    for (size_t lane = 0; lane < 4; ++lane) lanes[lane] += weights[row.index[k + lane]] * double{row.value[k + lane]};
+  for (size_t lane = 0; k < count; ++k, ++lane) lanes[lane] += weights[row.index[k]] * double{row.value[k]};
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
+double dot_with(const Row& row, const RowSums::Cell* cells) {
+  std::array<double, 4> lanes{};
+  size_t k = 0;
+  const size_t count = row.index.size();
+  for (; k + 4 <= count; k += 4)
+    for (size_t lane = 0; lane < 4; ++lane)
+      lanes[lane] += double{cells[row.index[k + lane]].pair.direction} * double{row.value[k + lane]};
+  for (size_t lane = 0; k < count; ++k, ++lane)
+    lanes[lane] += double{cells[row.index[k]].pair.direction} * double{row.value[k]};
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
+// Alphas a of this loss, all multiplied by s, are worth s * growing(a) - s^2 * shrinking(a) in the dual, or, where that
+// is not so, growing(a) at s = 1.
+double growing(const SquaredHinge&, double alpha, double) { return alpha; }
+double shrinking(const SquaredHinge&, double alpha, double cost) { return alpha * alpha / (4 * cost); }
+double growing(const Logistic& loss, double alpha, double cost) { return loss.dual_value(alpha, cost); }
+double shrinking(const Logistic&, double, double) { return 0; }
+
+template <typename Visitor>
+auto visit_curved(const AnyLoss& any, const Visitor& visitor) {
+  return std::visit(
+      [&](const auto& loss) -> decltype(visitor(SquaredHinge{})) {
+        if constexpr (CurvedLoss<std::decay_t<decltype(loss)>>)
+          return visitor(loss);
+        else
+          fail(ErrorKind::usage, "the hinge loss has no curvature: use --solver dual, or --loss squared-hinge");
+      },
+      any);
+}
+
+}  // namespace
+
+RowSums::RowSums(const Problem& problem, const Task& task, size_t lanes)
+    : problem_(problem), costs_(problem, task), lanes_(lanes) {
+  begin_.push_back(0);
+  for (const ChunkInfo& chunk : problem.store->chunks()) begin_.push_back(begin_.back() + chunk.rows);
+  rows_.resize(begin_.back());
+  for (Lane& lane : lanes_) {
+    lane.cells.resize(weights());
+    lane.diagonal.resize(weights());
+  }
+}
+
+void RowSums::begin(Pass pass) {
+  pass_ = pass;
+  for (Lane& lane : lanes_) lane.losses = lane.alphas = lane.squares = 0;
+}
+
+void RowSums::begin_evaluation(std::span<const double> weights, bool on_trial) {
+  begin(on_trial ? Pass::trial : Pass::evaluation);
+  at_ = weights;
+  for (Lane& lane : lanes_) {
+    std::fill(lane.cells.begin(), lane.cells.end(), Cell{.v = 0});
+    std::fill(lane.diagonal.begin(), lane.diagonal.end(), 0.0F);
+  }
+}
+
+void RowSums::begin_product() { begin(Pass::product); }
+
+void RowSums::begin_losses(std::span<const float> weights) {
+  begin(Pass::losses);
+  rounded_ = weights;
+}
+
+void RowSums::add(const Block& block, size_t lane) {
+  for (size_t i = 0; i < block.chunks.size(); ++i) {
+    const uint32_t number = block.numbers[i];
+    if (number % lanes_.size() != lane) continue;
+    const Chunk& chunk = *block.chunks[i];
+    const std::span<RowState> states(rows_.data() + begin_[number], chunk.rows());
+    switch (pass_) {
+      case Pass::evaluation:
+      case Pass::trial:
+        visit_curved(problem_.loss, [&](const auto& loss) { evaluate(loss, chunk, states, lanes_[lane]); });
+        break;
+      case Pass::product: multiply(chunk, states, lanes_[lane]); break;
+      case Pass::losses: add_losses(chunk, lanes_[lane]); break;
+    }
+  }
+}
+
+template <CurvedLoss L>
+void RowSums::evaluate(const L& loss, const Chunk& chunk, std::span<RowState> states, Lane& lane) {
+  Cell* const cells = lane.cells.data();
+  for (size_t i = 0; i < chunk.rows(); ++i) {
+    const Row row = chunk.row(i, lane.buffer);
+    const double cost = costs_.cost(row);
+    RowState& state = states[i];
+    if (cost == 0) {
+      state = {};
+      continue;
+    }
+    const double sign = costs_.sign(row);
+    double sum = dot_with(row, at_.data());
+    if (problem_.has_bias()) sum += problem_.bias * at_.back();
+    const double margin = sign * sum;
+    const double alpha = -cost * loss.derivative(margin);
+    const double curvature = cost * loss.curvature(margin);
+    state.change = static_cast<float>(margin - double{state.margin});
+    if (pass_ == Pass::evaluation) state.margin = static_cast<float>(margin);
+    state.curvature = static_cast<float>(curvature);
+    state.cost = static_cast<float>(cost);
+    lane.losses += cost * loss.value(margin);
+    if (alpha == 0 && curvature == 0) continue;
+    lane.alphas += growing(loss, alpha, cost);
+    lane.squares += shrinking(loss, alpha, cost);
+    const double scale = sign * alpha;
+    for (size_t k = 0; k < row.index.size(); ++k) {
+      const double x = row.value[k];
+      cells[row.index[k]].v += scale * x;
+      lane.diagonal[row.index[k]] += static_cast<float>(curvature * x * x);
+    }
+    if (problem_.has_bias()) {
+      lane.cells.back().v += scale * problem_.bias;
+      lane.diagonal.back() += static_cast<float>(curvature * problem_.bias * problem_.bias);
+    }
+  }
+}
+
+// Rows without curvature, such as those beyond the margin, are not looked at.
+void RowSums::multiply(const Chunk& chunk, std::span<const RowState> states, Lane& lane) const {
+  Cell* const cells = lane.cells.data();
+  for (size_t i = 0; i < chunk.rows(); ++i) {
+    if (states[i].curvature == 0) continue;
+    const Row row = chunk.row(i, lane.buffer);
+    double sum = dot_with(row, cells);
+    if (problem_.has_bias()) sum += problem_.bias * double{lane.cells.back().pair.direction};
+    const auto scale = static_cast<float>(double{states[i].curvature} * sum);
+    for (size_t k = 0; k < row.index.size(); ++k) cells[row.index[k]].pair.product += scale * row.value[k];
+    if (problem_.has_bias()) lane.cells.back().pair.product += scale * static_cast<float>(problem_.bias);
+  }
+}
+
+void RowSums::add_losses(const Chunk& chunk, Lane& lane) const {
+  std::visit(
+      [&](const auto& loss) {
+        for (size_t i = 0; i < chunk.rows(); ++i) {
+          const Row row = chunk.row(i, lane.buffer);
+          const double cost = costs_.cost(row);
+          if (cost == 0) continue;
+          double sum = exact_dot(row.index, row.value, rounded_.data());
+          if (problem_.has_bias()) sum += problem_.bias * double{rounded_.back()};
+          lane.losses += cost * loss.value(costs_.sign(row) * sum);
+        }
+      },
+      problem_.loss);
+}
+
+double RowSums::losses() const {
+  double sum = 0;
+  for (const Lane& lane : lanes_) sum += lane.losses;
+  return sum;
+}
+
+double RowSums::v(size_t weight) const {
+  double sum = 0;
+  for (const Lane& lane : lanes_) sum += lane.cells[weight].v;
+  return sum;
+}
+
+double RowSums::diagonal(size_t weight) const {
+  double sum = 0;
+  for (const Lane& lane : lanes_) sum += double{lane.diagonal[weight]};
+  return sum;
+}
+
+double RowSums::product(size_t weight) const {
+  double sum = double{lanes_.front().cells[weight].pair.direction};
+  for (const Lane& lane : lanes_) sum += double{lane.cells[weight].pair.product};
+  return sum;
+}
+
+double RowSums::dual(double v2) const {
+  double alphas = 0;
+  double squares = 0;
+  for (const Lane& lane : lanes_) {
+    alphas += lane.alphas;
+    squares += lane.squares;
+  }
+  if (std::holds_alternative<Logistic>(problem_.loss)) return alphas - 0.5 * v2;
+  // s * alphas - s^2 * (squares + v2 / 2), at its best.
+  const double curve = squares + 0.5 * v2;
+  return curve > 0 ? alphas * alphas / (4 * curve) : 0;
+}
+
+void RowSums::accept() {
+  for (RowState& row : rows_) row.margin += row.change;
+}
+
+double RowSums::line_derivative(double share) const {
+  return visit_curved(problem_.loss, [&](const auto& loss) {
+    double sum = 0;
+    for (const RowState& row : rows_)
+      if (row.cost != 0)
+        sum += double{row.cost} * double{row.change} * loss.derivative(double{row.margin} + share * double{row.change});
+    return sum;
+  });
+}
+
+void RowSums::save(SnapshotWriter& to, const std::string& name) const {
+  to.put(name + "rows", std::span<const RowState>(rows_));
+  to.put(name + "pass", static_cast<uint64_t>(pass_));
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    const Lane& lane = lanes_[i];
+    const std::string own = fmt::format("{}lane {} ", name, i);
+    to.put(own + "cells", std::span<const Cell>(lane.cells));
+    to.put(own + "diagonal", std::span<const float>(lane.diagonal));
+    to.put(own + "sums", std::span<const double>(std::array{lane.losses, lane.alphas, lane.squares}));
+  }
+}
+
+void RowSums::restore(const SnapshotReader& from, const std::string& name, std::span<const double> weights,
+                      std::span<const float> rounded) {
+  at_ = weights;
+  rounded_ = rounded;
+  from.take(name + "rows", std::span<RowState>(rows_));
+  pass_ = static_cast<Pass>(from.take<uint64_t>(name + "pass"));
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    const std::string own = fmt::format("{}lane {} ", name, i);
+    from.take(own + "cells", std::span<Cell>(lane.cells));
+    from.take(own + "diagonal", std::span<float>(lane.diagonal));
+    std::array<double, 3> sums{};
+    from.take(own + "sums", std::span<double>(sums));
+    lane.losses = sums[0];
+    lane.alphas = sums[1];
+    lane.squares = sums[2];
+  }
+}
+
+}  // namespace linblock

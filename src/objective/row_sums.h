@@ -1,0 +1,106 @@
+// Value, gradient and Hessian products of one task with a smooth loss: what rows add to them, in passes over all rows.
+//
+// Objective:  1/2 |w|^2 + sum of cost * loss(y w.x)
+// Gradient:   w - v,  v = sum of alpha y x,  alpha = -cost * loss'(y w.x)
+// Product:    d + sum of curvature * (x.d) x,  curvature = cost * loss''(y w.x)
+// The alphas of any weights are allowed in the dual, so an evaluation also gives a bound on the best objective.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/snapshot.h"
+#include "objective/problem.h"
+#include "store/block_source.h"
+
+namespace linblock {
+
+class RowSums {
+ public:
+  // Of a weight, in one lane: a number of either kind of pass, and the curvature along it.
+  struct Pair {
+    float direction;
+    float product;
+  };
+  union Cell {
+    double v;   // while the objective is evaluated
+    Pair pair;  // while a direction is multiplied: both are needed together, so they share a cache line
+  };
+  // What the last evaluation, and the one before it, left of a row.
+  struct RowState {
+    float margin = 0;
+    float change = 0;  // of the margin, since the evaluation that `margin` is of
+    float curvature = 0;
+    float cost = 0;
+  };
+  static constexpr uint64_t kBytesPerRow = sizeof(RowState);
+  static constexpr uint64_t kBytesPerLaneAndWeight = sizeof(Cell) + sizeof(float);
+
+  // Chunk c adds to lane c modulo `lanes`, whoever works on it: sums do not depend on how many threads there are.
+  RowSums(const Problem& problem, const Task& task, size_t lanes);
+
+  size_t lanes() const { return lanes_.size(); }
+  size_t weights() const { return problem_.weights(); }
+
+  // Each begins a pass; the vector must stay as it is until the pass is done. `on_trial`: accept() makes these weights
+  // the ones that later trials begin from; until then line_derivative() knows what lies between.
+  void begin_evaluation(std::span<const double> weights, bool on_trial);
+  // By set_direction() for every weight, before it.
+  void begin_product();
+  void begin_losses(std::span<const float> weights);
+  void set_direction(size_t weight, float direction) {
+    for (Lane& lane : lanes_) lane.cells[weight].pair = {direction, 0};
+  }
+  double direction(size_t weight) const { return double{lanes_.front().cells[weight].pair.direction}; }
+  // The chunks of a block that belong to a lane. Lanes may be worked on by several threads.
+  void add(const Block& block, size_t lane);
+
+  // After an evaluation, or a pass for losses alone.
+  double losses() const;
+  double v(size_t weight) const;
+  // Of the Hessian, without the 1.
+  double diagonal(size_t weight) const;
+  // The best lower bound that the alphas, all multiplied by one number, give: the dual.
+  double dual(double v2) const;
+  void accept();
+  // After a product.
+  double product(size_t weight) const;
+  // Of the losses, at a share of the way from the last evaluation that was not on trial to the one that is.
+  double line_derivative(double share) const;
+
+  void save(SnapshotWriter& to, const std::string& name) const;
+  // With the vectors that the pass was begun with.
+  void restore(const SnapshotReader& from, const std::string& name, std::span<const double> weights,
+               std::span<const float> rounded);
+
+ private:
+  enum class Pass { evaluation, trial, product, losses };
+  struct Lane {
+    std::vector<Cell> cells;
+    std::vector<float> diagonal;
+    double losses = 0;
+    double alphas = 0;   // sum of dual values that grow with the alphas ...
+    double squares = 0;  // ... and of what is taken away by their squares; 0 where there is no such part
+    RowBuffer buffer = {};
+  };
+
+  void begin(Pass pass);
+  template <CurvedLoss L>
+  void evaluate(const L& loss, const Chunk& chunk, std::span<RowState> states, Lane& lane);
+  void multiply(const Chunk& chunk, std::span<const RowState> states, Lane& lane) const;
+  void add_losses(const Chunk& chunk, Lane& lane) const;
+
+  const Problem& problem_;
+  const RowCost costs_;
+  std::vector<uint64_t> begin_;  // where a chunk's rows begin among all
+  std::vector<RowState> rows_;
+  std::vector<Lane> lanes_;
+  Pass pass_ = Pass::evaluation;
+  std::span<const double> at_ = {};
+  std::span<const float> rounded_ = {};
+};
+
+}  // namespace linblock
