@@ -20,9 +20,9 @@ constexpr double kShrinkMost = 0.25;  // sigma 1
 constexpr double kShrinkLeast = 0.5;  // sigma 2
 constexpr double kGrowMost = 4;       // sigma 3
 
-constexpr double kInnerTolerance = 0.1;  // of the residual, relative to the gradient
+constexpr double kInnerTolerance = 0.3;  // of the residual, relative to the gradient
 constexpr uint64_t kMostProducts = 200;  // for a step
-constexpr double kDiagonalShare = 0.01;  // of the preconditioner; the rest is 1
+constexpr double kDiagonalShare = 0.1;   // of the preconditioner; the rest is 1
 constexpr int kHalvings = 40;            // of the interval in which a shortened step is looked for
 constexpr double kRounding = 1e-13;      // of the objective: a step that promises less cannot be judged
 
