@@ -8,9 +8,8 @@
 namespace linblock {
 
 void check_folds(uint64_t folds) {
-  if (folds < 2)
-    fail(ErrorKind::usage, "--folds {}: at least 2 are needed, one to learn from and one to test on", folds);
-  if (folds > UINT16_MAX) fail(ErrorKind::usage, "--folds {}: at most {} are possible", folds, UINT16_MAX);
+  if (folds < kLeastFolds || folds > kMostFolds)
+    fail(ErrorKind::usage, "--folds {}: there can be {} to {}", folds, kLeastFolds, kMostFolds);
 }
 
 std::vector<Task> fold_tasks(const Classes& classes, double cost, uint32_t folds, uint64_t seed) {

@@ -25,6 +25,9 @@ struct CrossValidation {
 CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, const Context& context,
                                const TrainObserver& observer);
 
+// One to learn from and one to test on, at least.
+inline constexpr uint32_t kLeastFolds = 2;
+inline constexpr uint32_t kMostFolds = UINT16_MAX;
 // Before any work: throws for a number of folds that cannot be.
 void check_folds(uint64_t folds);
 

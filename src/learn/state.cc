@@ -54,6 +54,12 @@ void copy_array(const File& from, uint64_t count, const std::string& name, Snaps
 
 std::string state_path(const std::string& model) { return model + ".state"; }
 
+void check_state(const std::string& path) {
+  if (path_kind(path) != PathKind::file)
+    fail(ErrorKind::input, "--warm: there is no '{}': train that model with --keep-state first, or leave out --warm",
+         path);
+}
+
 std::string state_identity(const TrainOptions& options, const Problem& problem) {
   std::string text = fmt::format("store: {:016x}\n", problem.store->info().seal);
   text += fmt::format("loss: {}\ncost: {}\nbias: {}\n", name_of(options.loss), options.cost, options.bias);
@@ -279,8 +285,7 @@ std::string WarmStart::describe() const {
 
 WarmStart warm_start(const std::string& path, const TrainOptions& options, const Problem& problem,
                      const std::string& duals_in_file, uint64_t memory_bytes, const VObserver& on_v) {
-  if (path_kind(path) != PathKind::file)
-    fail(ErrorKind::input, "--warm: there is no '{}': train that model with --keep-state first", path);
+  check_state(path);
   const SnapshotReader state(path);
   const std::string then = state.take_text("identity");
   const std::string now = state_identity(options, problem);

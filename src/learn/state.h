@@ -16,6 +16,8 @@ namespace linblock {
 
 // MODEL.state
 std::string state_path(const std::string& model);
+// Before any work: throws where there is none at this path.
+void check_state(const std::string& path);
 
 // Collects a state while a problem is solved, in files beside the checkpoint, and writes it at the end.
 class StateWriter {

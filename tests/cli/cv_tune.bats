@@ -39,15 +39,11 @@ for key in ('folds', 'confusion', 'primal', 'dual', 'passes'):
   make_data
   linblock pack good.svm -o good.store -q
   before=$(ls)
-  for folds in 0 1; do
-    run linblock cv two.svm --folds $folds
-    expect 2 "--folds $folds: at least 2 are needed"
-    run linblock tune two.svm --folds $folds
-    expect 2 "--folds $folds: at least 2 are needed"
-  done
-  for folds in -1 many 2.5 99999999999; do
-    run linblock cv two.svm --folds=$folds
-    expect 2 "--folds"
+  for folds in 0 1 -1 x 2.5 65536 99999999999; do
+    for command in cv tune; do
+      run linblock $command two.svm --folds=$folds
+      expect 2 "--folds '$folds' is not a whole number from 2 to 65535"
+    done
   done
   run linblock cv good.store --folds 4
   expect 3 "--folds 4: there are only 3 rows"
