@@ -78,6 +78,7 @@ CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, cons
     if (summary.termination == Termination::interrupted)
       fail(ErrorKind::interrupted, "interrupted: without a checkpoint nothing is left of it");
     add_summary(summary, result.summary);
+    if (group + 1 == result.groups) break;  // the answer stands: it must not be lost to a disk that is full
     stages.finish([&](SnapshotWriter& to) {
       save_summary(result.summary, to);
       held.save(to, "held out");

@@ -324,12 +324,22 @@ Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<Cos
   observer.say(fmt::format("{} costs from {:.3g} to {:.3g}, {} folds; {} {} at a time", wanted.costs().size(),
                            wanted.from, wanted.costs().back(), folds, path.at_once(),
                            path.at_once() == 1 ? "cost" : "costs"));
-  while (!path.done(tuning)) {
+  const auto ended = [&] {
+    if (path.done(tuning)) return true;
     if (!range && !tuning.costs.empty()) tuning.ended = path.enough(tuning);
-    if (!tuning.ended.empty()) break;
+    return !tuning.ended.empty();
+  };
+  for (bool last = ended(); !last;) {
     const size_t before = tuning.costs.size();
     path.train_next(tuning, stages.checkpoint());
-    stages.finish([&](SnapshotWriter& to) { path.save(to, tuning); });
+    last = ended();
+    try {
+      stages.finish([&](SnapshotWriter& to) { path.save(to, tuning); });
+    } catch (const Error& error) {
+      if (!last) throw;
+      observer.say(
+          fmt::format("{}\nThe answer stands; killed from here on, the last costs are trained again", error.what()));
+    }
     for (size_t i = before; i < tuning.costs.size(); ++i) on_cost(tuning.costs[i]);
   }
   return tuning;

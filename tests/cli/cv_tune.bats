@@ -188,3 +188,20 @@ for name in ('', '_tune'):
   expect 0 "certified within"
   [ ! -e m.checkpoint ]
 }
+
+@test "a disk that is full when the work is done does not lose the answer" {
+  make_data
+  for command in cv tune; do
+    options="--folds 3 -q --json"
+    [ $command = cv ] || options+=" --costs 0.1:1:10"
+    linblock $command two.svm $options >whole
+    mkdir two.svm.$command.checkpoint
+    ln -s /dev/full two.svm.$command.checkpoint/STATE.stages.new
+    linblock $command two.svm $options >full
+    python3 -c "
+import json
+a, b = json.load(open('whole')), json.load(open('full'))
+assert a['accuracy'] == b['accuracy'] and a['primal'] == b['primal'], (a, b)"
+    [ ! -e two.svm.$command.checkpoint ]
+  done
+}
