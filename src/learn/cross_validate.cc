@@ -7,9 +7,13 @@
 
 namespace linblock {
 
-void check_folds(uint64_t folds) {
+Store open_store(const TrainOptions& options, uint32_t folds, const TrainObserver& observer, Source& source) {
   if (folds < kLeastFolds || folds > kMostFolds)
     fail(ErrorKind::usage, "--folds {}: there can be {} to {}", folds, kLeastFolds, kMostFolds);
+  Store store = open_store(options, observer, source);
+  if (folds > source.info.rows)
+    fail(ErrorKind::input, "--folds {}: there are only {} rows, and each fold needs one", folds, source.info.rows);
+  return store;
 }
 
 std::vector<Task> fold_tasks(const Classes& classes, double cost, uint32_t folds, uint64_t seed) {
@@ -35,15 +39,8 @@ std::optional<double> mean_auc(const std::vector<FoldResult>& folds) {
 
 CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, const Context& context,
                                const TrainObserver& observer) {
-  check_folds(folds);
   CrossValidation result;
-  const Stopwatch packing;
-  result.store = store_for(options, observer, result.packed);
-  result.pack_seconds = packing.seconds();
-  const Store store = Store::open(result.store);
-  result.info = store.info();
-  if (folds > store.info().rows)
-    fail(ErrorKind::input, "--folds {}: there are only {} rows, and each fold needs one", folds, store.info().rows);
+  const Store store = open_store(options, folds, observer, result);
   const Classes classes = choose_classes(store.info(), options);
   Problem problem = make_problem(store, options, classes);
   problem.tasks = fold_tasks(classes, options.cost, folds, options.solve.seed);

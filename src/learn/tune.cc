@@ -297,15 +297,8 @@ std::vector<double> CostRange::costs() const {
 
 Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<CostRange>& range, const Context& context,
             const TrainObserver& observer, const std::function<void(const TunedCost&)>& on_cost) {
-  check_folds(folds);
   Tuning tuning;
-  const Stopwatch packing;
-  tuning.store = store_for(options, observer, tuning.packed);
-  tuning.pack_seconds = packing.seconds();
-  const Store store = Store::open(tuning.store);
-  tuning.info = store.info();
-  if (folds > store.info().rows)
-    fail(ErrorKind::input, "--folds {}: there are only {} rows, and each fold needs one", folds, store.info().rows);
+  const Store store = open_store(options, folds, observer, tuning);
   choose_classes(store.info(), options);  // what cannot be told apart is refused before anything is read
   const CostRange wanted =
       range
