@@ -202,7 +202,7 @@ Watching::Watching(const TrainRequest& request, const Context& context, Session&
       session_(session),
       quietly_(quietly),
       packing_(session.terminal, "packing"),
-      certifying_(session.terminal, "certifying"),
+      reading_(session.terminal, "reading"),
       progress_(session.terminal, request.options.solve.tolerance),
       trace_(request.trace) {}
 
@@ -225,13 +225,14 @@ TrainObserver Watching::observer() {
     progress_.block(block);
     trace_.block(block);
   };
-  observer.certify = [&](double share) {
+  observer.reading = [&](std::string_view purpose, double share) {
+    packing_.finish();
     progress_.finish();
-    certifying_.show(share, "how far from the best possible");
-    if (share >= 1) certifying_.finish();
+    reading_.show(share, std::string(purpose));
+    if (share >= 1) reading_.finish();
   };
   observer.pass = [&](const PassReport& pass, std::optional<double> test_accuracy) {
-    certifying_.finish();
+    reading_.finish();
     progress_.pass(pass);
     trace_.pass(pass, test_accuracy);
     if (!quietly_) terminal.say(pass_words(pass, test_accuracy));

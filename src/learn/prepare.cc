@@ -144,7 +144,7 @@ Context watched(const Context& context, const TrainObserver& observer) {
   Context watching = context;
   watching.on_plan = observer.plan;
   watching.on_block = observer.block;
-  watching.on_certify = observer.certify;
+  watching.on_reading = observer.reading;
   return watching;
 }
 

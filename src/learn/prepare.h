@@ -37,7 +37,7 @@ struct TrainObserver {
   PackContext packing = {};
   std::function<void(const Plan&)> plan = [](const Plan&) {};
   std::function<void(const BlockReport&)> block = [](const BlockReport&) {};
-  std::function<void(double share)> certify = [](double) {};
+  ReadingObserver reading = [](std::string_view, double) {};
   std::function<void(const PassReport&, std::optional<double> test_accuracy)> pass = [](const PassReport&,
                                                                                         std::optional<double>) {};
 };

@@ -151,7 +151,7 @@ class Training {
                   SolveOptions& solving) {
     const Plan plan = make_plan(problem, options_.solve, context);
     WarmStart warm = warm_start(state_path(options_.warm), options_, problem,
-                                plan.duals_in_file ? context.checkpoint.path + ".duals" : "", context.memory_bytes);
+                                plan.duals_in_file ? context.checkpoint.path + ".duals" : "", context);
     if (number == 0) observer_.say(fmt::format("going on from '{}': {}", options_.warm, warm.describe()));
     solutions = std::move(warm.solutions);
     solving.new_chunks = std::move(warm.new_chunks);

@@ -29,8 +29,10 @@ constexpr size_t kCostsInReading = 8;  // at a time, where they are read for it
 double largest_norm(const Store& store, double bias, const Context& context) {
   double largest = 0;
   RowBuffer buffer;
+  const BlockOrder order = BlockOrder::all(store);
+  size_t blocks = 0;
   BlockStream stream(
-      store, BlockOrder::all(store),
+      store, order,
       {.memory_bytes = std::max(context.memory_bytes / 4, uint64_t{4} << 20), .threads = context.threads});
   while (const RowBlock* block = stream.next()) {
     for (const Chunk& chunk : block->chunks())
@@ -38,6 +40,8 @@ double largest_norm(const Store& store, double bias, const Context& context) {
         const Row one = chunk.row(row, buffer);
         if (one.weight != 0) largest = std::max(largest, squared_norm(one.value));
       }
+    context.on_reading("to find the smallest useful cost",
+                       static_cast<double>(++blocks) / static_cast<double>(order.ends.size()));
     if (context.stopped()) fail(ErrorKind::interrupted, "interrupted before the first cost");
   }
   return bias >= 0 ? largest + bias * bias : largest;
@@ -300,10 +304,10 @@ Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<Cos
   Tuning tuning;
   const Store store = open_store(options, folds, observer, tuning);
   choose_classes(store.info(), options);  // what cannot be told apart is refused before anything is read
-  const CostRange wanted =
-      range
-          ? *range
-          : CostRange{.from = smallest_useful_cost(store, options, context), .to = kLargestCost, .factor = kPathFactor};
+  const CostRange wanted = range ? *range
+                                 : CostRange{.from = smallest_useful_cost(store, options, watched(context, observer)),
+                                             .to = kLargestCost,
+                                             .factor = kPathFactor};
   Path path(options, folds, context, observer, store, wanted.costs());
   Stages stages(context.checkpoint,
                 fmt::format("{}folds: {}\ncosts: {}:{}:{}\n", identity_of(options, context, store.info()), folds,

@@ -193,9 +193,10 @@ void Run::certify_pass(std::span<Certifying> those, std::vector<AnyCertifier>& c
           for (size_t i = 0; i < rows.chunks.size(); ++i)
             add_half(certifiers[job / 2], those[job / 2], *rows.chunks[i], rows.numbers[i], losses);
         });
-        context_.on_certify(
+        context_.on_reading(
+            "to certify how far from the best possible",
             (certify_done_ + static_cast<double>(block_number + 1) / static_cast<double>(order.ends.size())) /
-            certify_passes_);
+                certify_passes_);
         if (context_.stopped() && context_.checkpoint.wanted())
           fail(ErrorKind::interrupted, "interrupted in the certificate of pass {}: the same command {}", pass,
                path_kind(context_.checkpoint.path) == PathKind::file ? "goes on from the last checkpoint"
@@ -296,14 +297,18 @@ void Run::report(PassReport report) {
 }
 
 Summary Run::finish(Termination termination, std::vector<Certificate> certificates) {
-  if (context_.on_answer)
+  if (context_.on_answer) {
+    const BlockOrder order = certify_order();
     blocks_->for_each(
-        certify_order(),
-        [&](const Block& rows, size_t) {
+        order,
+        [&](const Block& rows, size_t number) {
           context_.on_answer(rows);
+          context_.on_reading("to look at the rows with what was learned",
+                              static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
           return !stopped();
         },
         0, summary_.plan.certify_window_bytes);
+  }
   if (context_.on_answer && stopped() && context_.checkpoint.wanted())
     fail(ErrorKind::interrupted, "interrupted: the same command goes on");
   summary_.termination = termination;

@@ -288,7 +288,7 @@ TEST_F(CrossValidate, StoppedAnywhereEndsWithTheSameBits) {
     Context context;
     context.checkpoint.path = folder_ / "STATE";
     CrossValidation result;
-    const int stops = with_stops(context, {StopAt::block, StopAt::certificate, StopAt::block, StopAt::pass},
+    const int stops = with_stops(context, {StopAt::block, StopAt::reading, StopAt::block, StopAt::pass},
                                  [&](const Context& life, const TrainObserver& observer) {
                                    result = cross_validate(options_, 3, life, observer);
                                  });

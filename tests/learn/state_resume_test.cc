@@ -67,7 +67,7 @@ TEST_F(StateInAFile, StoppedAnywhereAWarmRunEndsWithTheSameBits) {
   forget();
   TrainReport result;
   with_stops(
-      context_, {StopAt::block, StopAt::certificate, StopAt::pass, StopAt::block},
+      context_, {StopAt::block, StopAt::reading, StopAt::pass, StopAt::block},
       [&](const Context& life, const TrainObserver& observer) { result = train(options_, life, observer, false); });
   save_trained(folder_ / "whole", options_, whole, 1);
   save_trained(folder_ / "parts", options_, result, 1);
@@ -88,12 +88,11 @@ TEST_F(State, StoppedAnywhereAWarmRunEndsWithTheSameBitsAndKeepsTheSameState) {
   Context context;
   context.checkpoint.path = folder_ / "STATE";
   TrainReport result;
-  const int stops = with_stops(context, {StopAt::block, StopAt::certificate, StopAt::pass},
-                               [&](const Context& life, const TrainObserver& observer) {
-                                 EXPECT_FALSE(std::filesystem::exists(folder_ / "parts.state"))
-                                     << "kept before the run has ended well";
-                                 result = train(options_, life, observer, false);
-                               });
+  const int stops = with_stops(
+      context, {StopAt::block, StopAt::reading, StopAt::pass}, [&](const Context& life, const TrainObserver& observer) {
+        EXPECT_FALSE(std::filesystem::exists(folder_ / "parts.state")) << "kept before the run has ended well";
+        result = train(options_, life, observer, false);
+      });
   EXPECT_GE(stops, 5);
   save_trained(folder_ / "parts", options_, result, 1);
   EXPECT_EQ(read_file(folder_ / "whole"), read_file(folder_ / "parts"));

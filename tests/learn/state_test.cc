@@ -105,6 +105,29 @@ TEST_F(State, SeveralGroupsOfTasksAreOneState) {
   EXPECT_LE(grouped.summary.largest_gap(), options_.solve.tolerance);
 }
 
+TEST_F(State, ReadingItsRowsIsShownAndCanBeStopped) {
+  pack(class_rows(400, 10, 3, 22));
+  keep();
+  remove(7, 10);
+  compact(store_, {});
+  const Store store = Store::open(store_);
+  const Problem problem = make_problem(store, options_, choose_classes(store.info(), options_));
+  std::atomic<bool> stop = false;
+  Context context{.memory_bytes = 256, .stop = &stop};  // v in several ranges
+  std::vector<double> shares;
+  context.on_reading = [&](std::string_view purpose, double share) {
+    EXPECT_EQ(purpose, "to find the rows of the state again");
+    shares.push_back(share);
+  };
+  warm_start(state_path(model_), options_, problem, "", context);
+  EXPECT_GT(shares.size(), store.chunks().size());
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end())) << testing::PrintToString(shares);
+  EXPECT_EQ(shares.back(), 1);
+  context.on_reading = [&](std::string_view, double share) { stop = share > 0.5; };
+  expect_error(ErrorKind::interrupted, {"before the first pass"},
+               [&] { warm_start(state_path(model_), options_, problem, "", context); });
+}
+
 TEST_F(State, OfPegasosIsItsWeightsAndSteps) {
   pack(two_classes(400, 10, 13));
   options_.solve = {.method = Pegasos{}, .max_passes = 5};
@@ -112,7 +135,7 @@ TEST_F(State, OfPegasosIsItsWeightsAndSteps) {
   append(two_classes(40, 20, 14));
   const Store store = Store::open(store_);
   const Problem problem = make_problem(store, options_, choose_classes(store.info(), options_));
-  const WarmStart start = warm_start(state_path(model_), options_, problem, "", uint64_t{1} << 30);
+  const WarmStart start = warm_start(state_path(model_), options_, problem, "", {});
   EXPECT_EQ(start.solutions[0].steps, 5U * 400);
   EXPECT_EQ(start.solutions[0].weights.size(), problem.weights());
   std::vector<float> weights = start.solutions[0].weights;

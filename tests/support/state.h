@@ -53,7 +53,7 @@ class State : public testing::Test {
     Problem problem = make_problem(store, options_, choose_classes(store.info(), options_));
     for (Task& task : problem.tasks) task.held_out = held_out;
     std::vector<std::vector<double>> given(problem.tasks.size(), std::vector<double>(problem.weights(), 0));
-    WarmStart start = warm_start(state_path(model_), options_, problem, duals_file, memory_bytes,
+    WarmStart start = warm_start(state_path(model_), options_, problem, duals_file, {.memory_bytes = memory_bytes},
                                  [&](size_t task, size_t begin, std::span<const double> v) {
                                    std::copy(v.begin(), v.end(), given[task].begin() + static_cast<ptrdiff_t>(begin));
                                  });
