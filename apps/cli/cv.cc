@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "cli/evaluation.h"
 #include "cli/learning.h"
+#include "cli/numbers.h"
 #include "learn/cross_validate.h"
 
 namespace linblock::cli {
@@ -46,7 +47,6 @@ void print_text(const CrossValidation& result) {
 void run_cv(TrainRequest& request, uint32_t folds, const CLI::App& command, Session& session) {
   const Stopwatch clock;
   check_learning(request, command);
-  check_folds(folds);
   const std::string checkpoint = request.checkpoint_folder("cv");
   const Context context = prepare(request, checkpoint, session);
   Watching watching(request, context, session);
@@ -74,7 +74,9 @@ void add_cv(CLI::App& app, Session& session) {
   auto request = std::make_shared<TrainRequest>();
   auto folds = std::make_shared<uint32_t>(5);
   add_learning_options(*command, request, session);
-  command->add_option("--folds", *folds, "How many parts, each held out once (default: 5)")->type_name("V");
+  add_whole_number(*command, "--folds", *folds, "How many parts, each held out once (default: 5)", kLeastFolds,
+                   kMostFolds)
+      ->type_name("V");
   add_examples(
       *command,
       "  linblock cv train.svm\n"

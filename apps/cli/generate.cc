@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/numbers.h"
 
 namespace linblock::cli {
 
@@ -20,18 +21,15 @@ void add_generate(CLI::App& app, Session& session) {
   command->add_option("-o,--output", request->output, "The file to write, - for standard output")
       ->required()
       ->type_name("FILE");
-  command->add_option("--rows", options.rows, "Rows (default: 10000)")->type_name("N");
+  add_whole_number(*command, "--rows", options.rows, "Rows (default: 10000)");
   CLI::Option* features =
-      command->add_option("--features", options.features, "Features (default: 100000; dense and clusters: 50)")
-          ->type_name("N");
-  command->add_option("--nonzeros", options.nonzeros, "Nonzeros a row, about (documents; default: 100)")
-      ->type_name("N");
-  command->add_option("--classes", options.classes, "Classes (default: 2, labels -1 and 1)")->type_name("K");
-  command->add_option("--noise", options.noise, "Share of rows of the wrong class (default: 0.05)")->type_name("P");
+      add_whole_number(*command, "--features", options.features, "Features (default: 100000; dense and clusters: 50)");
+  add_whole_number(*command, "--nonzeros", options.nonzeros, "Nonzeros a row, about (documents; default: 100)");
+  add_whole_number(*command, "--classes", options.classes, "Classes (default: 2, labels -1 and 1)")->type_name("K");
+  add_number(*command, "--noise", options.noise, "Share of rows of the wrong class (default: 0.05)")->type_name("P");
   command->add_flag("--sorted", options.sorted, "Rows sorted by label");
-  command->add_option("--skip", options.skip, "Leave out the first N rows: others of the same data, to test on")
-      ->type_name("N");
-  command->add_option("--seed", options.seed, "Another seed, other data (default: 1)")->type_name("N");
+  add_whole_number(*command, "--skip", options.skip, "Leave out the first N rows: others of the same data, to test on");
+  add_whole_number(*command, "--seed", options.seed, "Another seed, other data (default: 1)");
   add_threads_option(*command, options.threads);
   add_quiet_option(*command, session);
   add_examples(*command,

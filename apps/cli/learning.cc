@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "cli/numbers.h"
 #include "cli/pack_options.h"
 
 namespace linblock::cli {
@@ -28,21 +29,6 @@ void add_class_weight(const std::string& text, TrainOptions& options) {
                     std::isfinite(weight);
   if (!good) fail(ErrorKind::usage, "--class-weight '{}' is not LABEL=WEIGHT (such as 1=2.5) or balanced", text);
   options.class_weights[label] = weight;
-}
-
-double positive_number(const std::string& text, const char* option) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !(number > 0) || !std::isfinite(number))
-    fail(ErrorKind::usage, "{} '{}' is not a number above 0", option, text);
-  return number;
-}
-
-void add_number(CLI::App& command, const std::string& name, double& number, const std::string& help) {
-  command
-      .add_option_function<std::string>(
-          name, [&number, name](const std::string& text) { number = positive_number(text, name.c_str()); }, help)
-      ->type_name("X");
 }
 
 // "within 0.8% of the best possible objective"
@@ -86,7 +72,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
           "--loss", [&options](const std::string& name) { options.loss = loss_of(name); },
           "hinge, squared-hinge or logistic (default: squared-hinge)")
       ->type_name("LOSS");
-  add_number(*command, "--cost", options.cost, "How much the loss counts against |w|^2 / 2 (default: 1)");
+  add_positive_number(*command, "--cost", options.cost, "How much the loss counts against |w|^2 / 2 (default: 1)");
   command
       ->add_option_function<std::string>(
           "--bias", [&options](const std::string& text) { options.bias = positive_number(text, "--bias"); },
@@ -96,7 +82,12 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
       ->add_option("--multiclass", request->multiclass,
                    "one-vs-rest, or crammer-singer: all classes at once (default: one-vs-rest)")
       ->type_name("NAME");
-  command->add_option("--positive", options.positive, "This label against all others")->type_name("LABEL");
+  command
+      ->add_option_function<std::string>(
+          "--positive",
+          [&options](const std::string& text) { options.positive = whole_number<int32_t>(text, "--positive"); },
+          "This label against all others")
+      ->type_name("LABEL");
   command
       ->add_option_function<std::vector<std::string>>(
           "--class-weight",
@@ -107,22 +98,11 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
       ->type_name("LABEL=W");
   add_memory_option(*command, request->memory_bytes);
   add_threads_option(*command, request->threads);
-  add_number(*command, "--tolerance", options.solve.tolerance,
-             "Stop at this relative duality gap, certified (default: 0.01)");
-  command
-      ->add_option_function<std::string>(
-          "--max-passes",
-          [&options](const std::string& text) {
-            int& passes = options.solve.max_passes;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), passes);
-            if (error != std::errc() || end != text.data() + text.size() || passes < 1)
-              fail(ErrorKind::usage, "--max-passes '{}' is not a whole number from 1 to {}", text,
-                   std::numeric_limits<int>::max());
-          },
-          "Stop after N passes (default: 1000)")
-      ->type_name("N");
-  add_number(*command, "--max-seconds", options.solve.max_seconds, "Stop after so many seconds");
-  command->add_option("--seed", options.solve.seed, "Of everything random (default: 1)")->type_name("N");
+  add_positive_number(*command, "--tolerance", options.solve.tolerance,
+                      "Stop at this relative duality gap, certified (default: 0.01)");
+  add_whole_number(*command, "--max-passes", options.solve.max_passes, "Stop after N passes (default: 1000)", 1);
+  add_positive_number(*command, "--max-seconds", options.solve.max_seconds, "Stop after so many seconds");
+  add_whole_number(*command, "--seed", options.solve.seed, "Of everything random (default: 1)");
   command->add_option("--solver", request->solver, "dual, newton, pegasos, average or subsample (default: dual)")
       ->type_name("NAME");
   command
@@ -150,7 +130,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
           },
           "recomposed: new blocks each pass; fixed: the same (default: recomposed)")
       ->type_name("NAME");
-  command->add_option("--blocks", request->dual.blocks, "With --schedule fixed: how many")->type_name("M");
+  add_whole_number(*command, "--blocks", request->dual.blocks, "With --schedule fixed: how many", 1)->type_name("M");
   command
       ->add_option_function<std::string>(
           "--inner",
@@ -194,7 +174,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
       ->add_option("--checkpoint", request->checkpoint,
                    "Where to keep what a resumed run needs (default: beside the model or the store)")
       ->type_name("DIR");
-  command->add_option("--checkpoint-seconds", request->checkpoint_seconds, "How often (default: 10)")->type_name("X");
+  add_number(*command, "--checkpoint-seconds", request->checkpoint_seconds, "How often (default: 10)");
   command->add_flag("--fresh", options.fresh, "Begin anew, whatever a checkpoint says");
   add_json_option(*command, session);
   add_quiet_option(*command, session);
@@ -223,7 +203,7 @@ Watching::Watching(const TrainRequest& request, const Context& context, Session&
       session_(session),
       quietly_(quietly),
       packing_(session.terminal, "packing"),
-      certifying_(session.terminal, "certifying"),
+      reading_(session.terminal, "reading"),
       progress_(session.terminal, request.options.solve.tolerance),
       trace_(request.trace) {}
 
@@ -246,13 +226,14 @@ TrainObserver Watching::observer() {
     progress_.block(block);
     trace_.block(block);
   };
-  observer.certify = [&](double share) {
+  observer.reading = [&](std::string_view purpose, double share) {
+    packing_.finish();
     progress_.finish();
-    certifying_.show(share, "how far from the best possible");
-    if (share >= 1) certifying_.finish();
+    reading_.show(share, std::string(purpose));
+    if (share >= 1) reading_.finish();
   };
   observer.pass = [&](const PassReport& pass, std::optional<double> test_accuracy) {
-    certifying_.finish();
+    reading_.finish();
     progress_.pass(pass);
     trace_.pass(pass, test_accuracy);
     if (!quietly_) terminal.say(pass_words(pass, test_accuracy));

@@ -49,7 +49,7 @@ class Watching {
   Session& session_;
   bool quietly_;
   ProgressBar packing_;
-  ProgressBar certifying_;
+  ProgressBar reading_;
   TrainingProgress progress_;
   Trace trace_;
 };

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "cli/commands.h"
+#include "cli/numbers.h"
 #include "cli/suggest.h"
 
 namespace linblock::cli {
@@ -142,21 +143,8 @@ void add_memory_option(CLI::App& command, uint64_t& bytes) {
 
 void add_threads_option(CLI::App& command, size_t& threads) {
   threads = available_threads();
-  command
-      .add_option_function<std::string>(
-          "--threads",
-          [&threads](const std::string& text) {
-            threads = 0;
-            try {
-              threads = static_cast<size_t>(std::stoul(text));
-            } catch (const std::exception&) {
-              threads = 0;
-            }
-            if (threads < 1 || threads > 1024 || text.find_first_not_of("0123456789") != std::string::npos)
-              fail(ErrorKind::usage, "--threads '{}' is not a number from 1 to 1024", text);
-          },
-          "Threads to use (default: all processors); the result is the same for any number")
-      ->type_name("N");
+  add_whole_number(command, "--threads", threads,
+                   "Threads to use (default: all processors); the result is the same for any number", 1, 1024);
 }
 
 void add_quiet_option(CLI::App& command, Session& session) {

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "cli/numbers.h"
 #include "cli/pack_options.h"
 #include "store/store.h"
 
@@ -9,8 +10,8 @@ namespace linblock::cli {
 
 void add_text_options(CLI::App& command, PackOptions& options) {
   command.add_option("--weights", options.weights, "A file with one weight a row, from 0 up")->type_name("FILE");
-  command.add_option("--max-bad-rows", options.max_bad_rows, "Skip up to N lines that cannot be read (default: 0)")
-      ->type_name("N");
+  add_whole_number(command, "--max-bad-rows", options.max_bad_rows,
+                   "Skip up to N lines that cannot be read (default: 0)");
   command.add_option("--rejects", options.rejects, "Where skipped lines are kept")->type_name("FILE");
 }
 
@@ -110,7 +111,7 @@ void add_pack(CLI::App& app, Session& session) {
       ->required()
       ->type_name("STORE");
   add_reading_options(*command, *request, session);
-  command->add_option("--seed", options.seed, "Decides which rows stand together (default: 1)")->type_name("N");
+  add_whole_number(*command, "--seed", options.seed, "Decides which rows stand together (default: 1)");
   add_packing_options(*command, options);
   add_examples(*command,
                "  linblock pack train.svm -o train.store\n"

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/numbers.h"
 #include "store/store.h"
 
 namespace linblock::cli {
@@ -53,10 +54,8 @@ void add_remove(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("remove", "Take rows out of a store: a whole segment, or rows by their ids");
   auto request = std::make_shared<Request>();
   command->add_option("STORE", request->store, "The store to take rows out of")->required()->type_name("");
-  CLI::Option* const segment = command
-                                   ->add_option("--segment", request->segment,
-                                                "What one pack or append brought; 'linblock info' has the numbers")
-                                   ->type_name("N");
+  CLI::Option* const segment = add_whole_number(*command, "--segment", request->segment,
+                                                "What one pack or append brought; 'linblock info' has the numbers");
   command
       ->add_option("--rows", request->rows,
                    "A file with one row id a line, counted from 0 in the order of the input; - is standard input")

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "learn/examples.h"
+#include "learn/state.h"
 
 namespace linblock::cli {
 
@@ -46,6 +47,12 @@ void check_output(const std::string& path, const char* option) {
     fail(ErrorKind::io, "{}: cannot create '{}': the folder '{}' does not exist", option, path, parent_directory(path));
 }
 
+// What --warm goes on from. A run that was interrupted may have it in its checkpoint already.
+void check_warm(const TrainRequest& request) {
+  if (request.options.warm.empty() || path_kind(request.checkpoint_folder()) == PathKind::directory) return;
+  check_state(state_path(request.options.warm));
+}
+
 }  // namespace
 
 Method method_of(const TrainRequest& request) {
@@ -78,6 +85,7 @@ void check_request(const TrainRequest& request, const CLI::App& command) {
   check_output(request.model, "--output");
   if (!request.trace.empty()) check_output(request.trace, "--trace");
   check_inputs(request.options.test, "--test");
+  check_warm(request);
 }
 
 }  // namespace linblock::cli

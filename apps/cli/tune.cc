@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/learning.h"
+#include "cli/numbers.h"
 #include "learn/stages.h"
 
 namespace linblock::cli {
@@ -65,7 +66,6 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
     check_learning(train, command);
   else
     check_request(train, command);
-  check_folds(request.folds);
   const std::string checkpoint = train.model.empty() ? train.checkpoint_folder("tune") : train.checkpoint_folder();
   const Context context = prepare(train, checkpoint, session);
   Watching watching(train, context, session, true);
@@ -102,7 +102,9 @@ void add_tune(CLI::App& app, Session& session) {
   command->remove_option(command->get_option("--cost"));
   command->add_option("-o,--output", train->model, "Train this model with the best cost, on all rows")
       ->type_name("MODEL");
-  command->add_option("--folds", request->folds, "How many parts, each held out once (default: 5)")->type_name("V");
+  add_whole_number(*command, "--folds", request->folds, "How many parts, each held out once (default: 5)", kLeastFolds,
+                   kMostFolds)
+      ->type_name("V");
   command
       ->add_option_function<std::string>(
           "--costs", [request](const std::string& text) { request->costs = CostRange::parse(text); },

@@ -7,10 +7,13 @@
 
 namespace linblock {
 
-void check_folds(uint64_t folds) {
-  if (folds < 2)
-    fail(ErrorKind::usage, "--folds {}: at least 2 are needed, one to learn from and one to test on", folds);
-  if (folds > UINT16_MAX) fail(ErrorKind::usage, "--folds {}: at most {} are possible", folds, UINT16_MAX);
+Store open_store(const TrainOptions& options, uint32_t folds, const TrainObserver& observer, Source& source) {
+  if (folds < kLeastFolds || folds > kMostFolds)
+    fail(ErrorKind::usage, "--folds {}: there can be {} to {}", folds, kLeastFolds, kMostFolds);
+  Store store = open_store(options, observer, source);
+  if (folds > source.info.rows)
+    fail(ErrorKind::input, "--folds {}: there are only {} rows, and each fold needs one", folds, source.info.rows);
+  return store;
 }
 
 std::vector<Task> fold_tasks(const Classes& classes, double cost, uint32_t folds, uint64_t seed) {
@@ -36,15 +39,8 @@ std::optional<double> mean_auc(const std::vector<FoldResult>& folds) {
 
 CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, const Context& context,
                                const TrainObserver& observer) {
-  check_folds(folds);
   CrossValidation result;
-  const Stopwatch packing;
-  result.store = store_for(options, observer, result.packed);
-  result.pack_seconds = packing.seconds();
-  const Store store = Store::open(result.store);
-  result.info = store.info();
-  if (folds > store.info().rows)
-    fail(ErrorKind::input, "--folds {}: there are only {} rows, and each fold needs one", folds, store.info().rows);
+  const Store store = open_store(options, folds, observer, result);
   const Classes classes = choose_classes(store.info(), options);
   Problem problem = make_problem(store, options, classes);
   problem.tasks = fold_tasks(classes, options.cost, folds, options.solve.seed);
@@ -79,6 +75,7 @@ CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, cons
     if (summary.termination == Termination::interrupted)
       fail(ErrorKind::interrupted, "interrupted: without a checkpoint nothing is left of it");
     add_summary(summary, result.summary);
+    if (group + 1 == result.groups) break;  // the answer stands: it must not be lost to a disk that is full
     stages.finish([&](SnapshotWriter& to) {
       save_summary(result.summary, to);
       held.save(to, "held out");

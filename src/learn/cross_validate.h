@@ -9,11 +9,7 @@
 
 namespace linblock {
 
-struct CrossValidation {
-  std::string store;
-  bool packed = false;
-  double pack_seconds = 0;
-  StoreInfo info;
+struct CrossValidation : Source {
   size_t groups = 1;
   Summary summary;  // of all folds and classes
   std::vector<FoldResult> folds;
@@ -25,8 +21,11 @@ struct CrossValidation {
 CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, const Context& context,
                                const TrainObserver& observer);
 
-// Before any work: throws for a number of folds that cannot be.
-void check_folds(uint64_t folds);
+// One to learn from and one to test on, at least.
+inline constexpr uint32_t kLeastFolds = 2;
+inline constexpr uint32_t kMostFolds = UINT16_MAX;
+// The store, for so many folds: throws before any work for a number that cannot be.
+Store open_store(const TrainOptions& options, uint32_t folds, const TrainObserver& observer, Source& source);
 
 // A task for each fold and class, at one cost; a fold's classes stand together.
 std::vector<Task> fold_tasks(const Classes& classes, double cost, uint32_t folds, uint64_t seed);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -61,6 +62,43 @@ std::map<int32_t, double> choose_class_weights(const StoreInfo& info, const Trai
   return weights;
 }
 
+std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed) {
+  if (options.inputs.size() == 1 && is_store(options.inputs.front())) return options.inputs.front();
+  const bool piped = std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end();
+  if (piped && options.store.empty())
+    fail(ErrorKind::usage, "standard input is packed before training: say where with --store DIR");
+  std::string store = options.store.empty() ? options.inputs.front() + ".linblock" : options.store;
+  const std::string source = store + "/" + kSourceName;
+  const std::string wanted = piped ? "" : fingerprint(options);
+  if (is_store(store)) {
+    if (!piped && path_kind(source) == PathKind::file) {
+      const std::vector<unsigned char> found = read_whole_file(source, uint64_t{1} << 24);
+      const std::string text(found.begin(), found.end());
+      const std::string id = store_line(store);
+      if (text.find("\nstore ") != std::string::npos && !text.ends_with(id))
+        fail(
+            ErrorKind::usage,
+            "rows were appended to '{0}' or removed from it since it was made from the text: train on '{0}' itself, or "
+            "remove it to begin with the text again",
+            store);
+      if (text == wanted + id) {
+        observer.say("using the store '" + store + "', made from this text before");
+        return store;
+      }
+    }
+    if (path_kind(source) != PathKind::file)
+      fail(ErrorKind::usage, "'{}' is a store that was not made by train: name another place with --store", store);
+    observer.say("the text or its options have changed: packing anew");
+    remove_flat_directory(store);
+  }
+  pack(options.inputs, store, options.pack, observer.packing);
+  return_free_memory();  // training has none to spare
+  const std::string text = wanted + store_line(store);
+  replace_file(source, {reinterpret_cast<const unsigned char*>(text.data()), text.size()});
+  packed = true;
+  return store;
+}
+
 }  // namespace
 
 Classes choose_classes(const StoreInfo& info, const TrainOptions& options) {
@@ -106,7 +144,7 @@ Context watched(const Context& context, const TrainObserver& observer) {
   Context watching = context;
   watching.on_plan = observer.plan;
   watching.on_block = observer.block;
-  watching.on_certify = observer.certify;
+  watching.on_reading = observer.reading;
   return watching;
 }
 
@@ -120,41 +158,12 @@ std::string solver_type(const TrainOptions& options) {
   return std::visit(Names{}, options.loss);
 }
 
-std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed) {
-  packed = false;
-  if (options.inputs.size() == 1 && is_store(options.inputs.front())) return options.inputs.front();
-  const bool piped = std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end();
-  if (piped && options.store.empty())
-    fail(ErrorKind::usage, "standard input is packed before training: say where with --store DIR");
-  std::string store = options.store.empty() ? options.inputs.front() + ".linblock" : options.store;
-  const std::string source = store + "/" + kSourceName;
-  const std::string wanted = piped ? "" : fingerprint(options);
-  if (is_store(store)) {
-    if (!piped && path_kind(source) == PathKind::file) {
-      const std::vector<unsigned char> found = read_whole_file(source, uint64_t{1} << 24);
-      const std::string text(found.begin(), found.end());
-      const std::string id = store_line(store);
-      if (text.find("\nstore ") != std::string::npos && !text.ends_with(id))
-        fail(
-            ErrorKind::usage,
-            "rows were appended to '{0}' or removed from it since it was made from the text: train on '{0}' itself, or "
-            "remove it to begin with the text again",
-            store);
-      if (text == wanted + id) {
-        observer.say("using the store '" + store + "', made from this text before");
-        return store;
-      }
-    }
-    if (path_kind(source) != PathKind::file)
-      fail(ErrorKind::usage, "'{}' is a store that was not made by train: name another place with --store", store);
-    observer.say("the text or its options have changed: packing anew");
-    remove_flat_directory(store);
-  }
-  pack(options.inputs, store, options.pack, observer.packing);
-  return_free_memory();  // training has none to spare
-  const std::string text = wanted + store_line(store);
-  replace_file(source, {reinterpret_cast<const unsigned char*>(text.data()), text.size()});
-  packed = true;
+Store open_store(const TrainOptions& options, const TrainObserver& observer, Source& source) {
+  const Stopwatch packing;
+  source.store = store_for(options, observer, source.packed);
+  source.pack_seconds = packing.seconds();
+  Store store = Store::open(source.store);
+  source.info = store.info();
   return store;
 }
 

@@ -37,13 +37,21 @@ struct TrainObserver {
   PackContext packing = {};
   std::function<void(const Plan&)> plan = [](const Plan&) {};
   std::function<void(const BlockReport&)> block = [](const BlockReport&) {};
-  std::function<void(double share)> certify = [](double) {};
+  ReadingObserver reading = [](std::string_view, double) {};
   std::function<void(const PassReport&, std::optional<double> test_accuracy)> pass = [](const PassReport&,
                                                                                         std::optional<double>) {};
 };
 
+// What was learned from: every report begins with it.
+struct Source {
+  std::string store = {};
+  bool packed = false;  // now, and not before
+  double pack_seconds = 0;
+  StoreInfo info = {};
+};
+
 // The store for these inputs: the one named, or the text packed; a store made from the same text before is used again.
-std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed);
+Store open_store(const TrainOptions& options, const TrainObserver& observer, Source& source);
 
 // What is to be told apart.
 struct Classes {

@@ -54,6 +54,12 @@ void copy_array(const File& from, uint64_t count, const std::string& name, Snaps
 
 std::string state_path(const std::string& model) { return model + ".state"; }
 
+void check_state(const std::string& path) {
+  if (path_kind(path) != PathKind::file)
+    fail(ErrorKind::input, "--warm: there is no '{}': train that model with --keep-state first, or leave out --warm",
+         path);
+}
+
 std::string state_identity(const TrainOptions& options, const Problem& problem) {
   std::string text = fmt::format("store: {:016x}\n", problem.store->info().seal);
   text += fmt::format("loss: {}\ncost: {}\nbias: {}\n", name_of(options.loss), options.cost, options.bias);
@@ -214,12 +220,34 @@ void take_alphas(const SnapshotReader& state, const std::string& name, std::span
   }
 }
 
+// How far a warm start has come in its readings: shown, and ended by a stop.
+class Readings {
+ public:
+  Readings(const Context& context, size_t count) : context_(context), count_(static_cast<double>(count)) {}
+
+  // So much of the one in work.
+  void at(double share) const {
+    context_.on_reading("to find the rows of the state again", (done_ + share) / count_);
+    if (context_.stopped()) fail(ErrorKind::interrupted, "interrupted before the first pass: the same command goes on");
+  }
+  void next() {
+    at(1);
+    ++done_;
+  }
+
+ private:
+  const Context& context_;
+  double count_;
+  double done_ = 0;
+};
+
 // v of a task, a range of features at a time: as it was, or anew from its duals.
 class WeightsOfDuals {
  public:
-  WeightsOfDuals(const SnapshotReader& state, const Problem& problem, uint64_t memory_bytes)
+  WeightsOfDuals(const SnapshotReader& state, const Problem& problem, uint64_t memory_bytes, const Readings& readings)
       : state_(state),
         problem_(problem),
+        readings_(readings),
         at_once_(std::max<uint64_t>(1, std::min<uint64_t>(problem.weights(), memory_bytes / 8 / sizeof(double)))) {}
 
   // `chunks`: those with rows whose alpha y x is taken from v; `anew`: whose rows make all of it.
@@ -241,7 +269,11 @@ class WeightsOfDuals {
         state_.take_part(name, begin, std::span(v).first(std::min(v.size(), old_features - begin)));
       const bool with_bias = problem_.has_bias() && begin + v.size() == count;
       if (!anew && with_bias) state_.take_part(name, old - 1, std::span(v).last(1));
-      for (const uint32_t number : chunks) {
+      for (size_t c = 0; c < chunks.size(); ++c) {
+        const uint32_t number = chunks[c];
+        readings_.at(
+            (static_cast<double>(begin) + static_cast<double>(v.size() * c) / static_cast<double>(chunks.size())) /
+            static_cast<double>(count));
         Chunk chunk;
         problem_.store->read(number, chunk);
         alphas.resize(chunk.rows());
@@ -265,6 +297,7 @@ class WeightsOfDuals {
  private:
   const SnapshotReader& state_;
   const Problem& problem_;
+  const Readings& readings_;
   uint64_t at_once_;
 };
 
@@ -278,9 +311,8 @@ std::string WarmStart::describe() const {
 }
 
 WarmStart warm_start(const std::string& path, const TrainOptions& options, const Problem& problem,
-                     const std::string& duals_in_file, uint64_t memory_bytes, const VObserver& on_v) {
-  if (path_kind(path) != PathKind::file)
-    fail(ErrorKind::input, "--warm: there is no '{}': train that model with --keep-state first", path);
+                     const std::string& duals_in_file, const Context& context, const VObserver& on_v) {
+  check_state(path);
   const SnapshotReader state(path);
   const std::string then = state.take_text("identity");
   const std::string now = state_identity(options, problem);
@@ -296,7 +328,8 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
   const auto old_task = [&](const Task& task) {
     return static_cast<size_t>(std::find(positives.begin(), positives.end(), task.positive) - positives.begin());
   };
-  const WeightsOfDuals weights(state, problem, memory_bytes);
+  Readings readings(context, 1 + 2 * problem.tasks.size());  // of all rows, then for v and duals of each task
+  const WeightsOfDuals weights(state, problem, context.memory_bytes, readings);
   const auto observe = [&](size_t task) {
     return [&, task](size_t begin, std::span<const double> v) {
       if (on_v) on_v(task, begin, v);
@@ -311,11 +344,15 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
     }
     return warm;
   }
+  const auto share_of = [&](uint32_t chunk) {
+    return static_cast<double>(chunk) / static_cast<double>(store.chunks().size());
+  };
   RowFinder finder(state, store);
   std::vector<uint64_t> places;
   std::vector<uint32_t> shrunk;  // chunks with rows that were removed
   std::vector<uint32_t> all;
   for (uint32_t chunk = 0; chunk < store.chunks().size(); ++chunk) {
+    readings.at(share_of(chunk));
     finder.find(chunk, places);
     all.push_back(chunk);
     if (std::all_of(places.begin(), places.end(), [](uint64_t place) { return place == RowFinder::kNew; }))
@@ -334,6 +371,7 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
         ++warm.new_rows;
     }
   }
+  readings.next();
   const std::vector<uint64_t> gone = finder.not_found();
   warm.gone_rows += gone.size();
   for (size_t i = 0; i < problem.tasks.size(); ++i) {
@@ -367,7 +405,9 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
           [&](uint32_t chunk, const Chunk& rows, std::span<double> alphas) { alphas_of(chunk, rows, anew, alphas); },
           solution, observe(i));
     }
+    readings.next();
     for (const uint32_t chunk : all) {
+      readings.at(share_of(chunk));
       solution.duals.fetch({&chunk, 1});
       if (known) {
         Chunk rows;
@@ -377,6 +417,7 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
       }
       solution.duals.put_back({&chunk, 1}, kWarmVersion);
     }
+    readings.next();
   }
   return warm;
 }

@@ -16,6 +16,8 @@ namespace linblock {
 
 // MODEL.state
 std::string state_path(const std::string& model);
+// Before any work: throws where there is none at this path.
+void check_state(const std::string& path);
 
 // Collects a state while a problem is solved, in files beside the checkpoint, and writes it at the end.
 class StateWriter {
@@ -62,9 +64,10 @@ struct WarmStart {
 
 // Equation 16 of the block minimization paper: rows that are new begin with 0, alpha y x of rows that were removed is
 // taken from w; so is that of rows that a task holds out now. `duals_in_file`: where pages go (a path, and a number for
-// each further task); empty: memory. `on_v`: what the weights are rounded from, a range of features at a time.
+// each further task); empty: memory. `context`: for its memory, and for who watches or stops the reading of rows.
+// `on_v`: what the weights are rounded from, a range of features at a time.
 using VObserver = std::function<void(size_t task, size_t begin, std::span<const double> v)>;
 WarmStart warm_start(const std::string& path, const TrainOptions& options, const Problem& problem,
-                     const std::string& duals_in_file, uint64_t memory_bytes, const VObserver& on_v = {});
+                     const std::string& duals_in_file, const Context& context, const VObserver& on_v = {});
 
 }  // namespace linblock

@@ -125,8 +125,6 @@ class Training {
     if (state_.wanted()) state_.commit(state_identity(options_, problem_));
   }
 
-  const Classes& classes() const { return classes_; }
-
  private:
   size_t first_of(size_t number) const { return number * problem_.tasks.size() / groups_; }
 
@@ -153,7 +151,7 @@ class Training {
                   SolveOptions& solving) {
     const Plan plan = make_plan(problem, options_.solve, context);
     WarmStart warm = warm_start(state_path(options_.warm), options_, problem,
-                                plan.duals_in_file ? context.checkpoint.path + ".duals" : "", context.memory_bytes);
+                                plan.duals_in_file ? context.checkpoint.path + ".duals" : "", context);
     if (number == 0) observer_.say(fmt::format("going on from '{}': {}", options_.warm, warm.describe()));
     solutions = std::move(warm.solutions);
     solving.new_chunks = std::move(warm.new_chunks);
@@ -244,11 +242,7 @@ TrainReport train(const TrainOptions& options, const Context& context, const Tra
                   std::vector<Solution> start) {
   check_inputs(options.test, "--test");  // before hours of packing and training, not after them
   TrainReport report;
-  const Stopwatch packing;
-  report.store = store_for(options, observer, report.packed);
-  report.pack_seconds = packing.seconds();
-  const Store store = Store::open(report.store);
-  report.info = store.info();
+  const Store store = open_store(options, observer, report);
   if (!options.test.empty()) store.features();  // while there is room for what reading it needs
   Training training(options, context, observer, store);
   if (!dry_run) {

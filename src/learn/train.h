@@ -17,11 +17,7 @@ struct TestResult {
   double accuracy() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
 };
 
-struct TrainReport {
-  std::string store;
-  bool packed = false;  // now, and not before
-  double pack_seconds = 0;
-  StoreInfo info;
+struct TrainReport : Source {
   size_t groups = 1;  // of tasks that were trained together, one after another
   Summary summary;    // of all groups
   Model model;        // without its weights, where it has several columns

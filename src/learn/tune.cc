@@ -29,8 +29,10 @@ constexpr size_t kCostsInReading = 8;  // at a time, where they are read for it
 double largest_norm(const Store& store, double bias, const Context& context) {
   double largest = 0;
   RowBuffer buffer;
+  const BlockOrder order = BlockOrder::all(store);
+  size_t blocks = 0;
   BlockStream stream(
-      store, BlockOrder::all(store),
+      store, order,
       {.memory_bytes = std::max(context.memory_bytes / 4, uint64_t{4} << 20), .threads = context.threads});
   while (const RowBlock* block = stream.next()) {
     for (const Chunk& chunk : block->chunks())
@@ -38,6 +40,8 @@ double largest_norm(const Store& store, double bias, const Context& context) {
         const Row one = chunk.row(row, buffer);
         if (one.weight != 0) largest = std::max(largest, squared_norm(one.value));
       }
+    context.on_reading("to find the smallest useful cost",
+                       static_cast<double>(++blocks) / static_cast<double>(order.ends.size()));
     if (context.stopped()) fail(ErrorKind::interrupted, "interrupted before the first cost");
   }
   return bias >= 0 ? largest + bias * bias : largest;
@@ -297,20 +301,13 @@ std::vector<double> CostRange::costs() const {
 
 Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<CostRange>& range, const Context& context,
             const TrainObserver& observer, const std::function<void(const TunedCost&)>& on_cost) {
-  check_folds(folds);
   Tuning tuning;
-  const Stopwatch packing;
-  tuning.store = store_for(options, observer, tuning.packed);
-  tuning.pack_seconds = packing.seconds();
-  const Store store = Store::open(tuning.store);
-  tuning.info = store.info();
-  if (folds > store.info().rows)
-    fail(ErrorKind::input, "--folds {}: there are only {} rows, and each fold needs one", folds, store.info().rows);
+  const Store store = open_store(options, folds, observer, tuning);
   choose_classes(store.info(), options);  // what cannot be told apart is refused before anything is read
-  const CostRange wanted =
-      range
-          ? *range
-          : CostRange{.from = smallest_useful_cost(store, options, context), .to = kLargestCost, .factor = kPathFactor};
+  const CostRange wanted = range ? *range
+                                 : CostRange{.from = smallest_useful_cost(store, options, watched(context, observer)),
+                                             .to = kLargestCost,
+                                             .factor = kPathFactor};
   Path path(options, folds, context, observer, store, wanted.costs());
   Stages stages(context.checkpoint,
                 fmt::format("{}folds: {}\ncosts: {}:{}:{}\n", identity_of(options, context, store.info()), folds,
@@ -324,12 +321,22 @@ Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<Cos
   observer.say(fmt::format("{} costs from {:.3g} to {:.3g}, {} folds; {} {} at a time", wanted.costs().size(),
                            wanted.from, wanted.costs().back(), folds, path.at_once(),
                            path.at_once() == 1 ? "cost" : "costs"));
-  while (!path.done(tuning)) {
+  const auto ended = [&] {
+    if (path.done(tuning)) return true;
     if (!range && !tuning.costs.empty()) tuning.ended = path.enough(tuning);
-    if (!tuning.ended.empty()) break;
+    return !tuning.ended.empty();
+  };
+  for (bool last = ended(); !last;) {
     const size_t before = tuning.costs.size();
     path.train_next(tuning, stages.checkpoint());
-    stages.finish([&](SnapshotWriter& to) { path.save(to, tuning); });
+    last = ended();
+    try {
+      stages.finish([&](SnapshotWriter& to) { path.save(to, tuning); });
+    } catch (const Error& error) {
+      if (!last) throw;
+      observer.say(
+          fmt::format("{}\nThe answer stands; killed from here on, the last costs are trained again", error.what()));
+    }
     for (size_t i = before; i < tuning.costs.size(); ++i) on_cost(tuning.costs[i]);
   }
   return tuning;

@@ -29,11 +29,7 @@ struct TunedCost {
   double seconds = 0;
 };
 
-struct Tuning {
-  std::string store;
-  bool packed = false;
-  double pack_seconds = 0;
-  StoreInfo info;
+struct Tuning : Source {
   std::vector<TunedCost> costs;
   size_t best = 0;         // among them: the smallest cost with the best accuracy
   std::string ended = {};  // why no larger costs were tried; empty: the path's end

@@ -13,7 +13,8 @@ namespace linblock {
 
 namespace {
 
-constexpr size_t kCertifyChunks = 8;    // to a block, where the memory allows
+constexpr size_t kCertifyChunks = 8;  // to a block, where the memory allows
+constexpr std::string_view kCertifying = "to certify how far from the best possible";
 constexpr double kWorthMending = 0.01;  // |v - w|^2 against the gap that is asked for
 
 // One of the two halves of a certifier's work on a chunk.
@@ -193,9 +194,9 @@ void Run::certify_pass(std::span<Certifying> those, std::vector<AnyCertifier>& c
           for (size_t i = 0; i < rows.chunks.size(); ++i)
             add_half(certifiers[job / 2], those[job / 2], *rows.chunks[i], rows.numbers[i], losses);
         });
-        context_.on_certify(
-            (certify_done_ + static_cast<double>(block_number + 1) / static_cast<double>(order.ends.size())) /
-            certify_passes_);
+        context_.on_reading(kCertifying, (certify_done_ + static_cast<double>(block_number + 1) /
+                                                              static_cast<double>(order.ends.size())) /
+                                             certify_passes_);
         fail_if_stopped();
         return true;
       },
@@ -216,7 +217,7 @@ void Run::read_all(const std::function<void(const Block&)>& work) {
       order,
       [&](const Block& rows, size_t number) {
         work(rows);
-        context_.on_certify(static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
+        context_.on_reading(kCertifying, static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
         fail_if_stopped();
         return true;
       },
@@ -317,14 +318,18 @@ void Run::report(PassReport report) {
 }
 
 Summary Run::finish(Termination termination, std::vector<Certificate> certificates) {
-  if (context_.on_answer)
+  if (context_.on_answer) {
+    const BlockOrder order = certify_order();
     blocks_->for_each(
-        certify_order(),
-        [&](const Block& rows, size_t) {
+        order,
+        [&](const Block& rows, size_t number) {
           context_.on_answer(rows);
+          context_.on_reading("to look at the rows with what was learned",
+                              static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
           return !stopped();
         },
         0, summary_.plan.certify_window_bytes);
+  }
   if (context_.on_answer && stopped() && context_.checkpoint.wanted())
     fail(ErrorKind::interrupted, "interrupted: the same command goes on");
   summary_.termination = termination;

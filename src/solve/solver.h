@@ -153,6 +153,9 @@ struct Checkpoint {
   bool wanted() const { return !path.empty(); }
 };
 
+// Readings of the rows that are not a pass: what for ("to certify ..."), and how much of it is done.
+using ReadingObserver = std::function<void(std::string_view purpose, double share)>;
+
 // With which resources.
 struct Context {
   uint64_t memory_bytes = uint64_t{1} << 30;
@@ -161,7 +164,7 @@ struct Context {
   std::function<void(const Plan&)> on_plan = [](const Plan&) {};
   std::function<void(const BlockReport&)> on_block = [](const BlockReport&) {};
   std::function<void(const PassReport&)> observer = [](const PassReport&) {};
-  std::function<void(double share)> on_certify = [](double) {};  // how much of a certificate is done
+  ReadingObserver on_reading = [](std::string_view, double) {};
   // Every certificate's v = sum of alpha y x of a task, from feature `begin` on.
   std::function<void(size_t task, size_t begin, std::span<const double> v)> on_v = {};
   // Wanted: one more pass over all rows when the answer stands, while those that are in memory still are.

@@ -39,15 +39,11 @@ for key in ('folds', 'confusion', 'primal', 'dual', 'passes'):
   make_data
   linblock pack good.svm -o good.store -q
   before=$(ls)
-  for folds in 0 1; do
-    run linblock cv two.svm --folds $folds
-    expect 2 "--folds $folds: at least 2 are needed"
-    run linblock tune two.svm --folds $folds
-    expect 2 "--folds $folds: at least 2 are needed"
-  done
-  for folds in -1 many 2.5 99999999999; do
-    run linblock cv two.svm --folds=$folds
-    expect 2 "--folds"
+  for folds in 0 1 -1 x 2.5 65536 99999999999; do
+    for command in cv tune; do
+      run linblock $command two.svm --folds=$folds
+      expect 2 "--folds '$folds' is not a whole number from 2 to 65535"
+    done
   done
   run linblock cv good.store --folds 4
   expect 3 "--folds 4: there are only 3 rows"
@@ -191,4 +187,21 @@ for name in ('', '_tune'):
   run linblock tune s -o m --costs 0.01:0.1:10 --folds 2 --fresh
   expect 0 "certified within"
   [ ! -e m.checkpoint ]
+}
+
+@test "a disk that is full when the work is done does not lose the answer" {
+  make_data
+  for command in cv tune; do
+    options="--folds 3 -q --json"
+    [ $command = cv ] || options+=" --costs 0.1:1:10"
+    linblock $command two.svm $options >whole
+    mkdir two.svm.$command.checkpoint
+    ln -s /dev/full two.svm.$command.checkpoint/STATE.stages.new
+    linblock $command two.svm $options >full
+    python3 -c "
+import json
+a, b = json.load(open('whole')), json.load(open('full'))
+assert a['accuracy'] == b['accuracy'] and a['primal'] == b['primal'], (a, b)"
+    [ ! -e two.svm.$command.checkpoint ]
+  done
 }

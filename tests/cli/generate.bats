@@ -24,6 +24,12 @@ load helpers
 @test "options that make no sense are refused" {
   run linblock generate documents -o x --rows 0
   expect 2 "--rows"
+  for option in --rows --features --nonzeros --classes --skip --seed; do
+    run linblock generate documents -o x $option=many
+    expect 2 "$option 'many' is not a whole number from 0"
+  done
+  run linblock generate documents -o x --noise much
+  expect 2 "--noise 'much' is not a number from 0 up"
   run linblock generate documents -o x --noise 2
   expect 2 "--noise"
   run linblock generate pictures -o x

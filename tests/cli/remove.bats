@@ -64,6 +64,8 @@ load helpers
   linblock pack good.svm -o s -q
   run linblock remove s
   expect 2 "--segment N or --rows FILE"
+  run linblock remove s --segment last
+  expect 2 "--segment 'last' is not a whole number from 0"
   run linblock remove s --segment 1 --rows ids
   expect 2 "--segment" "--rows"
   run linblock remove s --segment one

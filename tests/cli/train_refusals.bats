@@ -32,6 +32,15 @@ refused() {
   refused 5 -o absent/m -- "--output" "the folder 'absent' does not exist"
 }
 
+@test "a model without a state to go on from is refused before packing" {
+  linblock train good.svm -o stateless -q
+  rm -r good.svm.linblock
+  before=$(ls)
+  for model in absent stateless; do
+    refused 3 --warm $model -- "--warm: there is no '$model.state'" "train that model with --keep-state"
+  done
+}
+
 @test "solvers that cannot work are refused before packing" {
   before=$(ls)
   refused 2 --solver newton -- "--solver 'newton' is not dual, pegasos"
@@ -73,6 +82,25 @@ refused() {
   for passes in 0 -3 many 1.5 99999999999; do
     refused 2 --max-passes=$passes -- "--max-passes '$passes' is not a whole number from 1"
   done
+}
+
+@test "what is not a number is refused in words that name the option" {
+  before=$(ls)
+  for text in x 1.5 0x10 -1 99999999999999999999; do
+    for option in --seed --threads --blocks --max-bad-rows; do
+      refused 2 $option="$text" -- "$option '$text' is not a whole number from"
+    done
+  done
+  refused 2 --blocks 0 --schedule fixed -- "--blocks '0' is not a whole number from 1"
+  refused 2 --threads 1025 -- "--threads '1025' is not a whole number from 1 to 1024"
+  refused 2 --positive=a -- "--positive 'a' is not a whole number from -2147483648 to 2147483647"
+  for text in x -1 nan inf; do
+    refused 2 --checkpoint-seconds=$text -- "--checkpoint-seconds '$text' is not a number from 0 up"
+  done
+  run linblock train good.svm -o m --positive +1 --seed 18446744073709551615 --checkpoint-seconds 0
+  expect 0 "certified"
+  run linblock train good.svm -o m --positive -1
+  expect 0 "certified"
 }
 
 @test "training that fails leaves no empty checkpoint folder" {

@@ -162,7 +162,7 @@ TEST_F(CalibratedTraining, StoppedAnywhereEndsWithTheSameProbabilities) {
   context.checkpoint.path = folder_ / "STATE";
   TrainReport result;
   const int stops = with_stops(
-      context, {StopAt::block, StopAt::certificate, StopAt::pass},
+      context, {StopAt::block, StopAt::reading, StopAt::pass},
       [&](const Context& life, const TrainObserver& observer) { result = train(options_, life, observer, false); });
   EXPECT_GE(stops, 3);
   for (size_t c = 0; c < 3; ++c) {

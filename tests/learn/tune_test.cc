@@ -143,6 +143,18 @@ TEST_F(Tune, EndsWhereTheAccuracyHasPassedItsPeak) {
   expect_best(tuning);
 }
 
+TEST_F(Tune, EveryReadingIsShownToItsEnd) {
+  pack(two_classes(300, 6, 23));
+  options_.solve.tolerance = 0.01;
+  std::map<std::string, double> shares;
+  TrainObserver observer;
+  observer.reading = [&](std::string_view purpose, double share) { shares[std::string(purpose)] = share; };
+  tune(options_, 3, {}, {}, observer, [](const TunedCost&) {});
+  EXPECT_EQ(shares, (std::map<std::string, double>{{"to find the smallest useful cost", 1},
+                                                   {"to certify how far from the best possible", 1},
+                                                   {"to look at the rows with what was learned", 1}}));
+}
+
 TEST_F(Tune, ARangeIsTriedToItsEnd) {
   pack(two_classes(60, 4, 3, 0));
   const Tuning tuning = tuned(3, CostRange{.from = 100, .to = 100000, .factor = 10});
@@ -189,7 +201,7 @@ TEST_F(Tune, StoppedAnywhereEndsWithTheSameBits) {
     Context context;
     context.checkpoint.path = folder_ / "STATE";
     Tuning result;
-    const int stops = with_stops(context, {StopAt::block, StopAt::certificate, StopAt::pass},
+    const int stops = with_stops(context, {StopAt::block, StopAt::reading, StopAt::pass},
                                  [&](const Context& life, const TrainObserver& observer) {
                                    result = tune(options_, 2, {}, life, observer, [](const TunedCost&) {});
                                  });

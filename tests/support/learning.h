@@ -82,7 +82,7 @@ inline uint64_t memory_for_tasks(const Problem& problem, const SolveOptions& opt
 }
 
 // Where a life ends.
-enum class StopAt { block, certificate, pass };
+enum class StopAt { block, reading, pass };
 
 // Runs `work(context, observer)` with a stop at the first such place until it ends by itself, which every fourth life
 // may do; returns how often it was stopped. `places`: taken in turn.
@@ -101,7 +101,7 @@ int with_stops(Context context, const std::vector<StopAt>& places, Work&& work) 
     };
     TrainObserver observer;
     observer.block = [&](const BlockReport&) { maybe(StopAt::block); };
-    observer.certify = [&](double) { maybe(StopAt::certificate); };
+    observer.reading = [&](std::string_view, double) { maybe(StopAt::reading); };
     observer.pass = [&](const PassReport&, std::optional<double>) { maybe(StopAt::pass); };
     try {
       work(context, observer);
