@@ -20,6 +20,7 @@ namespace {
 
 constexpr uint64_t kMostMetadata = uint64_t{64} << 20;
 constexpr uint64_t kWeightsPerPiece = 32768;
+constexpr uint64_t kPieceBytes = uint64_t{256} << 10;
 
 std::span<const unsigned char> bytes_of(const std::string& text) {
   return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
@@ -37,22 +38,34 @@ std::string header(const Model& model) {
   return text + fmt::format("\nnr_feature {}\nbias {}\nw\n", model.features, model.bias);
 }
 
-// The words of a model file, with its name for complaints.
-class ModelReader {
- public:
-  ModelReader(const std::string& path, std::string_view text) : path_(path), rest_(text) {}
+constexpr std::string_view kBlanks = " \t\r\n";
 
+}  // namespace
+
+// The words of a model file, a piece of it in memory at a time, with its name for complaints.
+class ModelRows::Words {
+ public:
+  explicit Words(const std::string& path) : path_(path), file_(File::open_read(path)), size_(file_.size()) {}
+
+  void read_header(Model& model);
+  // Until the next word.
   std::string_view word() {
-    const size_t begin = rest_.find_first_not_of(" \t\r\n");
-    if (begin == std::string_view::npos) refuse("it ends too early");
-    size_t end = rest_.find_first_of(" \t\r\n", begin);
-    if (end == std::string_view::npos) end = rest_.size();
-    const std::string_view found = rest_.substr(begin, end - begin);
-    rest_.remove_prefix(end);
+    skip_blanks();
+    if (rest().empty()) refuse("it ends too early");
+    size_t end = rest().find_first_of(kBlanks);
+    if (end == std::string_view::npos) {
+      read_on();
+      end = std::min(rest().find_first_of(kBlanks), rest().size());
+    }
+    const std::string_view found = rest().substr(0, end);
+    at_ += end;
     return found;
   }
-  bool at_end() const { return rest_.find_first_not_of(" \t\r\n") == std::string_view::npos; }
-  size_t left() const { return rest_.size(); }
+  bool at_end() {
+    skip_blanks();
+    return rest().empty();
+  }
+  uint64_t left() const { return size_ - read_ + rest().size(); }
 
   template <typename Number>
   Number number(const char* what) {
@@ -72,40 +85,65 @@ class ModelReader {
   }
 
  private:
-  const std::string& path_;
-  std::string_view rest_;
+  std::string_view rest() const { return std::string_view(piece_).substr(at_); }
+  void skip_blanks() {
+    for (;;) {
+      at_ = std::min(piece_.find_first_not_of(kBlanks, at_), piece_.size());
+      if (at_ < piece_.size() || read_ == size_) return;
+      read_on();
+    }
+  }
+  // A longer word than a piece is nothing that a model has.
+  void read_on() {
+    piece_.erase(0, at_);
+    at_ = 0;
+    const size_t kept = piece_.size();
+    piece_.resize(kept + std::min<uint64_t>(kPieceBytes, size_ - read_));
+    file_.read_exactly_at({reinterpret_cast<unsigned char*>(piece_.data()) + kept, piece_.size() - kept}, read_);
+    read_ += piece_.size() - kept;
+  }
+
+  const std::string path_;
+  File file_;
+  uint64_t size_;
+  uint64_t read_ = 0;
+  std::string piece_;
+  size_t at_ = 0;
 };
 
-void read_header(ModelReader& reader, Model& model) {
+// Up to the first weight.
+void ModelRows::Words::read_header(Model& model) {
   bool have_features = false;
   size_t classes = 0;
   std::set<std::string, std::less<>> seen;
   while (true) {
-    const std::string_view key = reader.word();
-    if (!seen.emplace(key).second) reader.refuse(fmt::format("its header has '{}' twice", key.substr(0, 40)));
+    const std::string_view key = word();
+    if (!seen.emplace(key).second) refuse(fmt::format("its header has '{}' twice", key.substr(0, 40)));
     if (key == "solver_type") {
-      model.solver_type = reader.word();
+      model.solver_type = word();
     } else if (key == "nr_class") {
-      classes = reader.number<uint32_t>("number of classes");
-      if (classes < 2 || classes > format::kMostLabels) reader.refuse("its number of classes is impossible");
+      classes = number<uint32_t>("number of classes");
+      if (classes < 2 || classes > format::kMostLabels) refuse("its number of classes is impossible");
     } else if (key == "nr_feature") {
-      model.features = reader.number<uint64_t>("number of features");
+      model.features = number<uint64_t>("number of features");
       have_features = true;
     } else if (key == "bias") {
-      model.bias = reader.number<double>("bias");
+      model.bias = number<double>("bias");
     } else if (key == "label") {
-      if (classes == 0) reader.refuse("its labels come before their number");
-      for (size_t i = 0; i < classes; ++i) model.labels.push_back(reader.number<int32_t>("label"));
+      if (classes == 0) refuse("its labels come before their number");
+      for (size_t i = 0; i < classes; ++i) model.labels.push_back(number<int32_t>("label"));
       if (std::set<int32_t>(model.labels.begin(), model.labels.end()).size() != classes)
-        reader.refuse("it has the same label twice");
+        refuse("it has the same label twice");
     } else if (key == "w") {
       break;
     } else {
-      reader.refuse(fmt::format("its header has '{}'", key.substr(0, 40)));
+      refuse(fmt::format("its header has '{}'", key.substr(0, 40)));
     }
   }
-  if (model.solver_type.empty() || model.labels.empty() || !have_features) reader.refuse("its header is not complete");
+  if (model.solver_type.empty() || model.labels.empty() || !have_features) refuse("its header is not complete");
 }
+
+namespace {
 
 void read_calibration(const std::string& path, const nlohmann::json& json, Model& model) {
   const auto pairs = json.find("calibration");
@@ -261,24 +299,33 @@ void save_model(const std::string& path, const Model& model, const Columns& colu
       metadata_json, threads);
 }
 
-Model load_model(const std::string& path) {
+ModelRows::ModelRows(const std::string& path) {
   if (path_kind(path) == PathKind::directory)
     fail(ErrorKind::input, "'{}' is a folder, not a model: name the file that 'linblock train -o' wrote", path);
-  const std::vector<unsigned char> bytes = read_whole_file(path, UINT64_MAX);
-  ModelReader reader(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  Model model;
-  read_header(reader, model);
-  const uint64_t rows = model.features + (model.bias >= 0 ? 1 : 0);
+  words_ = std::make_unique<Words>(path);
+  words_->read_header(header_);
   // A weight takes two characters at least, so the file bounds what may be allocated.
-  if (model.features > format::kLargestIndex || rows * model.columns() > reader.left() / 2 + 1)
-    reader.refuse(fmt::format("it claims {} features, more than it can hold", model.features));
-  model.weights.resize(rows * model.columns());
-  for (float& weight : model.weights) {
-    weight = static_cast<float>(reader.number<double>("weight"));
-    if (!std::isfinite(weight)) reader.refuse("its weight is too large for a 32-bit float");
+  if (header_.features > format::kLargestIndex || rows() * header_.columns() > words_->left() / 2 + 1)
+    words_->refuse(fmt::format("it claims {} features, more than it can hold", header_.features));
+  read_metadata(path, header_);
+}
+
+ModelRows::~ModelRows() = default;
+
+void ModelRows::next(std::span<float> row) {
+  for (float& weight : row) {
+    weight = static_cast<float>(words_->number<double>("weight"));
+    if (!std::isfinite(weight)) words_->refuse("its weight is too large for a 32-bit float");
   }
-  if (!reader.at_end()) reader.refuse("it has more weights than features");
-  read_metadata(path, model);
+  if (++row_ == rows() && !words_->at_end()) words_->refuse("it has more weights than features");
+}
+
+Model load_model(const std::string& path) {
+  ModelRows rows(path);
+  Model model = rows.header();
+  const size_t width = model.columns();
+  model.weights.resize(rows.rows() * width);
+  for (uint64_t row = 0; row < rows.rows(); ++row) rows.next(std::span(model.weights).subspan(row * width, width));
   return model;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,9 +49,32 @@ void save_model(const std::string& path, const Model& model, const std::string& 
 // With weights that stand apart.
 void save_model(const std::string& path, const Model& model, const Columns& columns, const std::string& metadata_json,
                 size_t threads);
+// A model read row by row, for whoever has no memory for all of it.
 // Throws ErrorKind::damaged for what is not a model, is cut short, or claims more than the file can hold. What is in
 // MODEL.json beside it (index base, normalisation, calibration) is taken over; a model without one is read as LIBLINEAR
 // would.
+class ModelRows {
+ public:
+  explicit ModelRows(const std::string& path);
+  ~ModelRows();
+  ModelRows(const ModelRows&) = delete;
+  ModelRows& operator=(const ModelRows&) = delete;
+
+  // Without weights.
+  const Model& header() const { return header_; }
+  // One a feature, and the bias last.
+  uint64_t rows() const { return header_.features + (header_.bias >= 0 ? 1 : 0); }
+  // As many weights as there are columns.
+  void next(std::span<float> row);
+
+ private:
+  class Words;
+
+  Model header_;
+  std::unique_ptr<Words> words_;
+  uint64_t row_ = 0;
+};
+
 Model load_model(const std::string& path);
 
 }  // namespace linblock
