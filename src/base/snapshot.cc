@@ -13,7 +13,6 @@ namespace {
 constexpr std::string_view kMagic = "LBSNAP01";
 constexpr size_t kPiece = size_t{256} << 10;
 constexpr uint64_t kMostName = 256;
-constexpr std::string_view kRemedy = "go on without it (--fresh for a checkpoint, no --warm for a model's state)";
 
 std::span<const unsigned char> bytes_of(std::string_view text) {
   return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
@@ -63,8 +62,9 @@ void SnapshotWriter::commit() {
   sync_directory(parent_directory(path_));
 }
 
-SnapshotReader::SnapshotReader(const std::string& path) : file_(File::open_read(path)) {
-  const auto refuse = [&] { fail(ErrorKind::damaged, "'{}' is damaged: {}", path, kRemedy); };
+SnapshotReader::SnapshotReader(const std::string& path, std::string remedy)
+    : file_(File::open_read(path)), remedy_(std::move(remedy)) {
+  const auto refuse = [&] { fail(ErrorKind::damaged, "'{}' is damaged: {}", path, remedy_); };
   const uint64_t size = file_.size();
   if (size < kMagic.size() + 8) refuse();
   const uint64_t end = size - 8;
@@ -98,7 +98,7 @@ SnapshotReader::SnapshotReader(const std::string& path) : file_(File::open_read(
 
 const SnapshotReader::Place& SnapshotReader::place_of(const std::string& name) const {
   const auto found = places_.find(name);
-  if (found == places_.end()) fail(ErrorKind::damaged, "'{}' has no '{}': {}", file_.path(), name, kRemedy);
+  if (found == places_.end()) fail(ErrorKind::damaged, "'{}' has no '{}': {}", file_.path(), name, remedy_);
   return found->second;
 }
 
@@ -106,14 +106,14 @@ void SnapshotReader::read(const std::string& name, std::span<unsigned char> into
   const Place& place = place_of(name);
   if (place.bytes != into.size())
     fail(ErrorKind::damaged, "in '{}', '{}' has {} bytes instead of {}: {}", file_.path(), name, place.bytes,
-         into.size(), kRemedy);
+         into.size(), remedy_);
   file_.read_exactly_at(into, place.offset);
 }
 
 void SnapshotReader::read_part(const std::string& name, uint64_t offset, std::span<unsigned char> into) const {
   const Place& place = place_of(name);
   if (offset > place.bytes || into.size() > place.bytes - offset)
-    fail(ErrorKind::damaged, "in '{}', '{}' is too short: {}", file_.path(), name, kRemedy);
+    fail(ErrorKind::damaged, "in '{}', '{}' is too short: {}", file_.path(), name, remedy_);
   file_.read_exactly_at(into, place.offset + offset);
 }
 

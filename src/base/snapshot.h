@@ -67,7 +67,8 @@ class SnapshotWriter {
 class SnapshotReader {
  public:
   // Checks the whole file; throws ErrorKind::damaged for anything that commit() did not write.
-  explicit SnapshotReader(const std::string& path);
+  // `remedy`: what to do then.
+  explicit SnapshotReader(const std::string& path, std::string remedy = "--fresh begins anew");
 
   // Exactly as many values as the span has, or ErrorKind::damaged.
   template <typename T>
@@ -105,6 +106,7 @@ class SnapshotReader {
   void read_part(const std::string& name, uint64_t offset, std::span<unsigned char> into) const;
 
   File file_;
+  std::string remedy_;
   std::map<std::string, Place> places_;
 };
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kPiece = 32768;  // values
 constexpr uint32_t kWarmVersion = 2;
+constexpr const char* kRemedy = "train that model with --keep-state, or leave out --warm";
 
 // Where a chunk of the store stood when the state was made.
 struct ChunkPlace {
@@ -55,9 +56,7 @@ void copy_array(const File& from, uint64_t count, const std::string& name, Snaps
 std::string state_path(const std::string& model) { return model + ".state"; }
 
 void check_state(const std::string& path) {
-  if (path_kind(path) != PathKind::file)
-    fail(ErrorKind::input, "--warm: there is no '{}': train that model with --keep-state first, or leave out --warm",
-         path);
+  if (path_kind(path) != PathKind::file) fail(ErrorKind::input, "--warm: there is no '{}': {}", path, kRemedy);
 }
 
 std::string state_identity(const TrainOptions& options, const Problem& problem) {
@@ -313,7 +312,7 @@ std::string WarmStart::describe() const {
 WarmStart warm_start(const std::string& path, const TrainOptions& options, const Problem& problem,
                      const std::string& duals_in_file, const Context& context, const VObserver& on_v) {
   check_state(path);
-  const SnapshotReader state(path);
+  const SnapshotReader state(path, kRemedy);
   const std::string then = state.take_text("identity");
   const std::string now = state_identity(options, problem);
   if (then != now)

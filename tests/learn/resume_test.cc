@@ -109,7 +109,8 @@ TEST_F(Resume, OfADamagedCheckpointIsRefusedAsDamaged) {
   const std::string good = read_file(folder_ / "STATE");
   for (const size_t size : {size_t{0}, size_t{7}, good.size() / 2, good.size() - 1}) {
     write_file(folder_ / "STATE", good.substr(0, size));
-    EXPECT_THAT([&] { trained(); }, fails_with(ErrorKind::damaged, "STATE")) << size << " bytes";
+    EXPECT_THAT([&] { trained(); }, fails_with(ErrorKind::damaged, "STATE' is damaged: --fresh begins anew"))
+        << size << " bytes";
   }
 }
 
