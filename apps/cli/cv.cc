@@ -8,7 +8,7 @@ namespace linblock::cli {
 
 namespace {
 
-void print_json(const TrainOptions& options, const CrossValidation& result, double seconds) {
+void print_json(const CrossValidation& result, double seconds) {
   using Json = nlohmann::ordered_json;
   const Spread spread = result.accuracy();
   Json json = {{"accuracy", spread.mean}, {"deviation", spread.deviation}};
@@ -21,7 +21,7 @@ void print_json(const TrainOptions& options, const CrossValidation& result, doub
   }
   json.update(evaluation_json(result.pooled));
   json["accuracy"] = spread.mean;
-  json.update(summary_json(options, result.info, result.summary, result.pack_seconds, seconds));
+  json.update(summary_json(result.info, result.summary, result.pack_seconds, seconds));
   json["groups"] = result.groups;
   fmt::print("{}\n", json.dump());
 }
@@ -62,7 +62,7 @@ void run_cv(TrainRequest& request, uint32_t folds, const CLI::App& command, Sess
                       i + 1, label));
   session.terminal.say(summary_words(result.summary, request.memory_bytes, seconds));
   if (session.json)
-    print_json(request.options, result, seconds);
+    print_json(result, seconds);
   else
     print_text(result);
 }

@@ -103,7 +103,9 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
   add_whole_number(*command, "--max-passes", options.solve.max_passes, "Stop after N passes (default: 1000)", 1);
   add_positive_number(*command, "--max-seconds", options.solve.max_seconds, "Stop after so many seconds");
   add_whole_number(*command, "--seed", options.solve.seed, "Of everything random (default: 1)");
-  command->add_option("--solver", request->solver, "dual, newton, pegasos, average or subsample (default: dual)")
+  command
+      ->add_option("--solver", request->solver,
+                   "dual, newton, pegasos, average or subsample (default: chosen from the data)")
       ->type_name("NAME");
   command
       ->add_option_function<std::string>(
@@ -183,7 +185,9 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
 Context prepare(TrainRequest& request, const std::string& folder, Session& session) {
   request.options.pack.memory_bytes = request.memory_bytes;
   request.options.pack.threads = request.threads;
-  request.options.solve.method = method_of(request);
+  const std::optional<Method> method = method_of(request);
+  request.options.choose_method = !method.has_value();
+  if (method) request.options.solve.method = *method;
   if (all_classes_at_once(request)) request.options.loss = Hinge{};
   Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
   context.checkpoint.path = folder + "/STATE";
@@ -248,8 +252,8 @@ std::string summary_words(const Summary& summary, uint64_t memory_bytes, double 
                      seconds);
 }
 
-nlohmann::ordered_json summary_json(const TrainOptions& options, const StoreInfo& info, const Summary& summary,
-                                    double pack_seconds, double total_seconds) {
+nlohmann::ordered_json summary_json(const StoreInfo& info, const Summary& summary, double pack_seconds,
+                                    double total_seconds) {
   using Json = nlohmann::ordered_json;
   constexpr std::array<const char*, 5> kTerminations = {"converged", "pass_limit", "time_limit", "interrupted",
                                                         "stalled"};
@@ -273,7 +277,7 @@ nlohmann::ordered_json summary_json(const TrainOptions& options, const StoreInfo
           {"gap", summary.certified ? Json(summary.largest_gap()) : Json(nullptr)},
           {"certified", summary.certified},
           {"termination", kTerminations[static_cast<size_t>(summary.termination)]},
-          {"solver", name_of(options.solve.method)},
+          {"solver", name_of_method(summary.plan.method)},
           {"plan", summary.plan.describe()}};
 }
 

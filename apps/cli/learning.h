@@ -64,7 +64,7 @@ std::string summary_words(const Summary& summary, uint64_t memory_bytes, double 
 void save_or_explain(const TrainRequest& request, TrainReport& report, const std::string& state);
 
 // The keys that all three share: rows, passes, bytes_read, seconds, memory, certificate, plan.
-nlohmann::ordered_json summary_json(const TrainOptions& options, const StoreInfo& info, const Summary& summary,
-                                    double pack_seconds, double total_seconds);
+nlohmann::ordered_json summary_json(const StoreInfo& info, const Summary& summary, double pack_seconds,
+                                    double total_seconds);
 
 }  // namespace linblock::cli

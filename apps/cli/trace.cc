@@ -41,7 +41,7 @@ void Trace::begin(const TrainOptions& options, const Plan& plan, uint64_t memory
              {"inputs", options.inputs},
              {"loss", name_of(options.loss)},
              {"cost", options.cost},
-             {"solver", name_of(options.solve.method)},
+             {"solver", name_of_method(plan.method)},
              {"tolerance", options.solve.tolerance},
              {"seed", options.solve.seed},
              {"memory_bytes", memory_bytes},

@@ -10,8 +10,8 @@ namespace linblock::cli {
 
 namespace {
 
-void print_json(const TrainOptions& options, const TrainReport& report, double total_seconds) {
-  nlohmann::ordered_json json = summary_json(options, report.info, report.summary, report.pack_seconds, total_seconds);
+void print_json(const TrainReport& report, double total_seconds) {
+  nlohmann::ordered_json json = summary_json(report.info, report.summary, report.pack_seconds, total_seconds);
   if (report.test) json["test"] = {{"accuracy", report.test->accuracy()}, {"rows", report.test->rows}};
   const std::vector<Certificate>& certificates = report.summary.certificates;
   for (size_t i = 0; i < certificates.size() && certificates.size() > 1; ++i)
@@ -63,7 +63,7 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
   if (report.test)
     terminal.say(
         fmt::format("test accuracy {:.2f}% ({} rows)", 100 * report.test->accuracy(), grouped(report.test->rows)));
-  if (session.json) print_json(options, report, seconds);
+  if (session.json) print_json(report, seconds);
   terminal.say(fmt::format("next: linblock predict {} DATA.svm", request.model));
 }
 

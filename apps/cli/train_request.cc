@@ -1,13 +1,39 @@
 #include "cli/train_request.h"
 
+#include <array>
+#include <utility>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "learn/examples.h"
+#include "learn/model.h"
 #include "learn/state.h"
 
 namespace linblock::cli {
 
 namespace {
+
+// Solvers, and options that are theirs alone.
+constexpr std::array<std::pair<const char*, const char*>, 6> kOwnOptions = {{{"dual", "--schedule"},
+                                                                             {"dual", "--blocks"},
+                                                                             {"dual", "--block-order"},
+                                                                             {"dual", "--inner"},
+                                                                             {"dual", "--cache-fraction"},
+                                                                             {"pegasos", "--step"}}};
+
+void check_state_options(const TrainRequest& request) {
+  const std::optional<Method> method = method_of(request);
+  const bool primal = method && is_primal(*method);
+  const bool has_state = request.solver == "dual" || request.solver == "pegasos";
+  const std::string name = all_classes_at_once(request) ? request.multiclass : request.solver;
+  if (primal && request.keep_state)
+    fail(ErrorKind::usage, "{} needs no state: --warm MODEL goes on from the model itself; leave out --keep-state",
+         name);
+  if (!primal && !has_state && (request.keep_state || !request.options.warm.empty()))
+    fail(ErrorKind::usage,
+         "{} has nothing to go on from: --keep-state is for --solver dual and pegasos, --warm for them and for newton",
+         name);
+}
 
 // An option that would be ignored is refused: whoever gave it expects something of it.
 void check_options(const TrainRequest& request, const CLI::App& command) {
@@ -22,19 +48,14 @@ void check_options(const TrainRequest& request, const CLI::App& command) {
       if (command.count(option) > 0 && (option != std::string("--solver") || request.solver != "dual"))
         fail(ErrorKind::usage, "--multiclass crammer-singer is a solver of its own: leave out {}", option);
   }
-  for (const char* option : {"--schedule", "--blocks", "--block-order", "--inner", "--cache-fraction"})
-    if (request.solver != "dual" && command.count(option) > 0)
-      fail(ErrorKind::usage, "{} is for --solver dual, and {} has no such choice: leave it out", option,
+  for (const auto& [solver, option] : kOwnOptions)
+    if (request.solver != solver && command.count(option) > 0)
+      fail(ErrorKind::usage, "{} is for --solver {}, and {} has no such choice: leave it out", option, solver,
            request.solver);
-  if (request.solver != "pegasos" && command.count("--step") > 0)
-    fail(ErrorKind::usage, "--step is for --solver pegasos, and {} has no such choice: leave it out", request.solver);
   for (const char* option : {"--blocks", "--block-order"})
     if (request.dual.schedule != Schedule::fixed && command.count(option) > 0)
       fail(ErrorKind::usage, "{} needs --schedule fixed: other blocks are drawn anew for each pass", option);
-  const bool has_state = (request.solver == "dual" || request.solver == "pegasos") && !all_classes_at_once(request);
-  if (!has_state && (request.keep_state || !request.options.warm.empty()))
-    fail(ErrorKind::usage, "{} has nothing to go on from: --keep-state and --warm are for --solver dual and pegasos",
-         all_classes_at_once(request) ? request.multiclass : request.solver);
+  check_state_options(request);
   if (request.options.calibrate > 0 && std::holds_alternative<Logistic>(request.options.loss))
     fail(ErrorKind::usage, "--calibrate is for hinge losses: a logistic model has probabilities of its own");
   if (request.solver == "pegasos" && std::holds_alternative<Logistic>(request.options.loss))
@@ -50,20 +71,36 @@ void check_output(const std::string& path, const char* option) {
 // What --warm goes on from. A run that was interrupted may have it in its checkpoint already.
 void check_warm(const TrainRequest& request) {
   if (request.options.warm.empty() || path_kind(request.checkpoint_folder()) == PathKind::directory) return;
-  check_state(state_path(request.options.warm));
+  if (const std::optional<Method> method = method_of(request); method && is_primal(*method))
+    ModelRows(request.options.warm);
+  else
+    check_state(state_path(request.options.warm));
 }
 
 }  // namespace
 
-Method method_of(const TrainRequest& request) {
+namespace {
+
+void settle_solver(TrainRequest& request, const CLI::App& command) {
+  if (!request.solver.empty() || all_classes_at_once(request)) return;
+  // Whoever says how a solver should work has chosen it.
+  for (const auto& [solver, option] : kOwnOptions)
+    if (command.count(option) > 0) request.solver = solver;
+  if (request.keep_state || !request.options.warm.empty()) request.solver = "dual";
+}
+
+}  // namespace
+
+std::optional<Method> method_of(const TrainRequest& request) {
   if (request.multiclass != "one-vs-rest" && !all_classes_at_once(request))
     fail(ErrorKind::usage, "--multiclass '{}' is not one-vs-rest or crammer-singer", request.multiclass);
   if (all_classes_at_once(request)) return CrammerSinger{};
+  if (request.solver.empty()) return {};
   if (request.solver == "dual") return request.dual;
+  if (request.solver == "newton") return Newton{};
   if (request.solver == "pegasos") return request.pegasos;
   if (request.solver == "average") return Average{};
   if (request.solver == "subsample") return Subsample{};
-  if (request.solver == "newton") return Newton{};
   fail(ErrorKind::usage, "--solver '{}' is not dual, newton, pegasos, average or subsample", request.solver);
 }
 
@@ -75,12 +112,13 @@ std::string TrainRequest::checkpoint_folder(const std::string& purpose) const {
   return data + "." + purpose + ".checkpoint";
 }
 
-void check_learning(const TrainRequest& request, const CLI::App& command) {
+void check_learning(TrainRequest& request, const CLI::App& command) {
+  settle_solver(request, command);
   method_of(request);
   check_options(request, command);
 }
 
-void check_request(const TrainRequest& request, const CLI::App& command) {
+void check_request(TrainRequest& request, const CLI::App& command) {
   check_learning(request, command);
   check_output(request.model, "--output");
   if (!request.trace.empty()) check_output(request.trace, "--trace");

@@ -11,7 +11,7 @@ namespace linblock::cli {
 struct TrainRequest {
   TrainOptions options;
   std::string multiclass = "one-vs-rest";
-  std::string solver = "dual";
+  std::string solver = {};  // empty: chosen from the data
   DualBlock dual;
   Pegasos pegasos;
   std::string model;
@@ -28,12 +28,14 @@ struct TrainRequest {
   std::string checkpoint_folder(const std::string& purpose) const;
 };
 
-Method method_of(const TrainRequest& request);
+// Nothing where it is to be chosen from the data.
+std::optional<Method> method_of(const TrainRequest& request);
 inline bool all_classes_at_once(const TrainRequest& request) { return request.multiclass == "crammer-singer"; }
 
-// Before hours of packing and training: throws for options that do not go together and for paths that cannot work.
-void check_request(const TrainRequest& request, const CLI::App& command);
+// Before hours of packing and training: fills in what the options imply, and throws for options that do not go together
+// and for paths that cannot work.
+void check_request(TrainRequest& request, const CLI::App& command);
 // The part that has nothing to do with a model.
-void check_learning(const TrainRequest& request, const CLI::App& command);
+void check_learning(TrainRequest& request, const CLI::App& command);
 
 }  // namespace linblock::cli

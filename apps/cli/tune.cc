@@ -15,8 +15,7 @@ struct TuneRequest {
   std::optional<CostRange> costs;
 };
 
-void print_json(const TuneRequest& request, const Tuning& tuning, const std::optional<TrainReport>& final,
-                double seconds) {
+void print_json(const Tuning& tuning, const std::optional<TrainReport>& final, double seconds) {
   using Json = nlohmann::ordered_json;
   const TunedCost& best = tuning.costs[tuning.best];
   Json json = {{"best_cost", best.cost}, {"accuracy", best.accuracy}, {"deviation", best.deviation}};
@@ -32,7 +31,7 @@ void print_json(const TuneRequest& request, const Tuning& tuning, const std::opt
   json["ended"] = tuning.ended.empty() ? Json(nullptr) : Json(tuning.ended);
   Summary all = tuning.summary;
   if (final) add_summary(final->summary, all);
-  json.update(summary_json(request.train.options, tuning.info, all, tuning.pack_seconds, seconds));
+  json.update(summary_json(tuning.info, all, tuning.pack_seconds, seconds));
   if (final) json["model"] = {{"passes", final->summary.passes}, {"gap", final->summary.largest_gap()}};
   fmt::print("{}\n", json.dump());
 }
@@ -84,7 +83,7 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
   const double seconds = clock.seconds();
   terminal.say(summary_words(final ? final->summary : tuning.summary, train.memory_bytes, seconds));
   if (session.json)
-    print_json(request, tuning, final, seconds);
+    print_json(tuning, final, seconds);
   else
     print_text(tuning);
   terminal.say(final ? fmt::format("next: linblock predict {} DATA.svm", train.model)

@@ -37,10 +37,11 @@ std::optional<double> mean_auc(const std::vector<FoldResult>& folds) {
   return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
 }
 
-CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, const Context& context,
+CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const Context& context,
                                const TrainObserver& observer) {
   CrossValidation result;
-  const Store store = open_store(options, folds, observer, result);
+  const Store store = open_store(asked, folds, observer, result);
+  const TrainOptions options = settle(asked, store, context, observer);
   const Classes classes = choose_classes(store.info(), options);
   Problem problem = make_problem(store, options, classes);
   problem.tasks = fold_tasks(classes, options.cost, folds, options.solve.seed);

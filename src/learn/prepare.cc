@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "learn/examples.h"
+#include "solve/choose.h"
 
 namespace linblock {
 
@@ -140,6 +141,18 @@ Problem make_problem(const Store& store, const TrainOptions& options, const Clas
   return problem;
 }
 
+TrainOptions settle(const TrainOptions& options, const Store& store, const Context& context,
+                    const TrainObserver& observer) {
+  TrainOptions settled = options;
+  if (!options.choose_method) return settled;
+  const Classes classes = choose_classes(store.info(), options);
+  const Choice choice = choose_method(make_problem(store, options, classes), context);
+  settled.choose_method = false;
+  settled.solve.method = choice.method;
+  observer.say(choice.reason);
+  return settled;
+}
+
 Context watched(const Context& context, const TrainObserver& observer) {
   Context watching = context;
   watching.on_plan = observer.plan;
@@ -150,12 +163,9 @@ Context watched(const Context& context, const TrainObserver& observer) {
 
 std::string solver_type(const TrainOptions& options) {
   if (std::holds_alternative<CrammerSinger>(options.solve.method)) return "MCSVM_CS";
-  struct Names {
-    std::string operator()(const Hinge&) const { return "L2R_L1LOSS_SVC_DUAL"; }
-    std::string operator()(const SquaredHinge&) const { return "L2R_L2LOSS_SVC_DUAL"; }
-    std::string operator()(const Logistic&) const { return "L2R_LR_DUAL"; }
-  };
-  return std::visit(Names{}, options.loss);
+  if (std::holds_alternative<Hinge>(options.loss)) return "L2R_L1LOSS_SVC_DUAL";
+  const std::string type = std::holds_alternative<Logistic>(options.loss) ? "L2R_LR" : "L2R_L2LOSS_SVC";
+  return is_primal(options.solve.method) ? type : type + "_DUAL";
 }
 
 Store open_store(const TrainOptions& options, const TrainObserver& observer, Source& source) {

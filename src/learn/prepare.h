@@ -28,7 +28,8 @@ struct TrainOptions {
   std::string warm = {};               // a model whose state is gone on from
   std::string keep_state = {};         // where the state is kept; empty: nowhere
   SolveOptions solve = {};
-  bool fresh = false;  // forget a checkpoint
+  bool choose_method = false;  // the best for the data, instead of the one in `solve`
+  bool fresh = false;          // forget a checkpoint
 };
 
 // What happens on the way, for whoever shows it.
@@ -52,6 +53,10 @@ struct Source {
 
 // The store for these inputs: the one named, or the text packed; a store made from the same text before is used again.
 Store open_store(const TrainOptions& options, const TrainObserver& observer, Source& source);
+
+// The options with the method that is best for the data, where one is to be chosen; it is said which, and why.
+TrainOptions settle(const TrainOptions& options, const Store& store, const Context& context,
+                    const TrainObserver& observer);
 
 // What is to be told apart.
 struct Classes {

@@ -10,6 +10,7 @@
 #include "base/threads.h"
 #include "learn/examples.h"
 #include "learn/stages.h"
+#include "learn/start_weights.h"
 #include "learn/state.h"
 #include "learn/test_rows.h"
 #include "objective/class_certificate.h"
@@ -149,6 +150,16 @@ class Training {
 
   void begin_warm(size_t number, const Problem& problem, const Context& context, std::vector<Solution>& solutions,
                   SolveOptions& solving) {
+    if (is_primal(options_.solve.method)) {
+      StartWeights start = start_weights(options_.warm, problem);
+      if (number == 0)
+        observer_.say(fmt::format("going on from the weights of '{}'{}", options_.warm,
+                                  start.known < problem.tasks.size()
+                                      ? fmt::format(", which knows {} of {} classes", start.known, problem.tasks.size())
+                                      : ""));
+      solutions = std::move(start.solutions);
+      return;
+    }
     const Plan plan = make_plan(problem, options_.solve, context);
     WarmStart warm = warm_start(state_path(options_.warm), options_, problem,
                                 plan.duals_in_file ? context.checkpoint.path + ".duals" : "", context);
@@ -238,11 +249,12 @@ class Training {
 
 }  // namespace
 
-TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run,
+TrainReport train(const TrainOptions& asked, const Context& context, const TrainObserver& observer, bool dry_run,
                   std::vector<Solution> start) {
-  check_inputs(options.test, "--test");  // before hours of packing and training, not after them
+  check_inputs(asked.test, "--test");  // before hours of packing and training, not after them
   TrainReport report;
-  const Store store = open_store(options, observer, report);
+  const Store store = open_store(asked, observer, report);
+  const TrainOptions options = settle(asked, store, context, observer);
   if (!options.test.empty()) store.features();  // while there is room for what reading it needs
   Training training(options, context, observer, store);
   if (!dry_run) {
@@ -269,7 +281,7 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                {"loss", name_of(options.loss)},
                {"cost", options.cost},
                {"bias", options.bias},
-               {"solver", name_of(options.solve.method)},
+               {"solver", name_of_method(summary.plan.method)},
                {"tolerance", options.solve.tolerance},
                {"seed", options.solve.seed},
                {"labels", report.model.labels},

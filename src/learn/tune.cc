@@ -55,8 +55,9 @@ double smallest_useful_cost(const Store& store, const TrainOptions& options, con
   return std::pow(2, std::floor(std::log2(std::min(cost, kLargestCost))));
 }
 
-// Duals scaled by new cost / old cost stay feasible, and w with them.
+// Duals scaled by new cost / old cost stay feasible, and w with them. Where there are none w is a start as it is.
 Solution scaled(const Solution& from, double factor) {
+  if (from.duals.empty()) return {.weights = from.weights};
   factor *= kWithinBounds;
   Solution to{.weights = from.weights_of_duals.empty() ? from.weights : from.weights_of_duals,
               .duals = from.duals.scaled(factor)};
@@ -78,9 +79,11 @@ class Path {
     context_.observer = [&observer](const PassReport& pass) { observer.pass(pass, {}); };
     context_.handed_on = &rows_;
     models_ = folds_ * classes_.positives.size();
-    warm_ = std::holds_alternative<DualBlock>(options.solve.method);
-    const uint64_t start = classes_.positives.size() *
-                           (store.info().physical_rows() * Duals::kBytesPerRow + problem_.weights() * sizeof(float));
+    const bool duals = std::holds_alternative<DualBlock>(options.solve.method);
+    warm_ = duals || is_primal(options.solve.method);
+    const uint64_t start =
+        classes_.positives.size() *
+        ((duals ? store.info().physical_rows() * Duals::kBytesPerRow : 0) + problem_.weights() * sizeof(float));
     context_.reserved_bytes += start;
     at_once_ = costs_at_once();
     context_.reserved_bytes += (at_once_ + 1) * HeldOutRows::bytes_for(store);
@@ -212,16 +215,18 @@ class Path {
     return solutions;
   }
 
-  // A row is in all folds but one: so many shares of its alpha are at most its cost, and w is the mean of w.
+  // A row is in all folds but one: so many shares of its alpha are at most its cost, and w is a mean of w.
   std::vector<Solution> mean_of_folds(std::span<const Solution> solutions) const {
     const size_t classes = classes_.positives.size();
-    const double share = kWithinBounds / static_cast<double>(folds_ - 1);
+    const bool duals = !solutions[0].duals.empty();
+    const double share = duals ? kWithinBounds / static_cast<double>(folds_ - 1) : 1 / static_cast<double>(folds_);
     std::vector<Solution> means;
     for (size_t c = 0; c < classes; ++c) {
-      Solution mean = scaled(solutions[c], share);
-      for (size_t fold = 1; fold < folds_; ++fold) {
+      Solution mean{.weights = std::vector<float>(problem_.weights(), 0.0F)};
+      if (duals) mean.duals = Duals(store_);
+      for (size_t fold = 0; fold < folds_; ++fold) {
         const Solution& one = solutions[fold * classes + c];
-        mean.duals.add_scaled(one.duals, share);
+        if (duals) mean.duals.add_scaled(one.duals, share);
         const std::vector<float>& weights = one.weights_of_duals.empty() ? one.weights : one.weights_of_duals;
         for (size_t i = 0; i < mean.weights.size(); ++i)
           mean.weights[i] += static_cast<float>(share * double{weights[i]});
@@ -243,9 +248,13 @@ class Path {
   std::vector<Solution> restore_solutions(const SnapshotReader& from, const std::string& name, size_t count) const {
     std::vector<Solution> solutions;
     for (size_t i = 0; i < count; ++i) {
-      Solution one{.weights = std::vector<float>(problem_.weights()), .duals = Duals(store_)};
+      Solution one{.weights = std::vector<float>(problem_.weights())};
       from.take(fmt::format("{} {} weights", name, i), std::span<float>(one.weights));
-      from.take(fmt::format("{} {} duals", name, i), one.duals.all());
+      const std::string duals = fmt::format("{} {} duals", name, i);
+      if (from.count<double>(duals) > 0) {
+        one.duals = Duals(store_);
+        from.take(duals, one.duals.all());
+      }
       solutions.push_back(std::move(one));
     }
     return solutions;
@@ -299,10 +308,11 @@ std::vector<double> CostRange::costs() const {
   return found;
 }
 
-Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<CostRange>& range, const Context& context,
+Tuning tune(const TrainOptions& asked, uint32_t folds, const std::optional<CostRange>& range, const Context& context,
             const TrainObserver& observer, const std::function<void(const TunedCost&)>& on_cost) {
   Tuning tuning;
-  const Store store = open_store(options, folds, observer, tuning);
+  const Store store = open_store(asked, folds, observer, tuning);
+  const TrainOptions options = settle(asked, store, context, observer);
   choose_classes(store.info(), options);  // what cannot be told apart is refused before anything is read
   const CostRange wanted = range ? *range
                                  : CostRange{.from = smallest_useful_cost(store, options, watched(context, observer)),

@@ -267,6 +267,7 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
 // Everything, with so many lanes; with one where several do not fit, or where that one lets all rows stay in memory.
 Plan share_out(const Wanted& wanted, size_t lanes) {
   Plan plan;
+  plan.method = wanted.options.method.index();
   plan.tasks = wanted.tasks();
   plan.lanes = lanes;
   try {
@@ -337,8 +338,8 @@ std::string Plan::describe() const {
   std::string text = rows == RowsHeld::decoded   ? "all rows stay in memory, decoded"
                      : rows == RowsHeld::encoded ? "all rows stay in memory, encoded"
                                                  : "rows are read each pass";
-  text += fmt::format("; weights {}, duals {}{}, rows {}, {} chunks a block", human_bytes(weights_bytes),
-                      human_bytes(duals_bytes), duals_in_file ? " (the others in a file)" : "",
+  text += fmt::format("; weights {}, {} {}{}, rows {}, {} chunks a block", human_bytes(weights_bytes),
+                      name_of_method(method) == "newton" ? "margins" : "duals", human_bytes(duals_bytes), duals_in_file ? " (the others in a file)" : "",
                       human_bytes(window_bytes), chunks_per_block);
   if (tasks > 1) text = fmt::format("{} tasks in the same reading; ", tasks) + text;
   if (cache_bytes > 0 && rows == RowsHeld::streamed)
@@ -347,18 +348,20 @@ std::string Plan::describe() const {
 }
 
 void Plan::save(SnapshotWriter& to) const {
-  to.put("plan", std::span<const uint64_t>(std::array<uint64_t, 15>{
+  to.put("plan", std::span<const uint64_t>(std::array<uint64_t, 16>{
                      static_cast<uint64_t>(rows), duals_in_file ? 1U : 0U, weights_bytes, duals_bytes, window_bytes,
                      cache_bytes, certify_bytes, certify_window_bytes, chunks_per_block, inner,
-                     static_cast<uint64_t>(idle), settled ? 1U : 0U, few_features ? 1U : 0U, tasks, lanes}));
+                     static_cast<uint64_t>(idle), settled ? 1U : 0U, few_features ? 1U : 0U, tasks, lanes, method}));
 }
 
 Plan Plan::restore(const SnapshotReader& from) {
-  std::array<uint64_t, 15> numbers{};
+  std::array<uint64_t, 16> numbers{};
   from.take("plan", std::span<uint64_t>(numbers));
-  if (numbers[0] > static_cast<uint64_t>(RowsHeld::streamed) || numbers[8] == 0 || numbers[9] == 0 || numbers[14] == 0)
+  if (numbers[0] > static_cast<uint64_t>(RowsHeld::streamed) || numbers[8] == 0 || numbers[9] == 0 ||
+      numbers[14] == 0 || numbers[15] >= std::variant_size_v<Method>)
     fail(ErrorKind::damaged, "the checkpoint's plan cannot be understood: --fresh begins anew");
-  return {.tasks = numbers[13],
+  return {.method = numbers[15],
+          .tasks = numbers[13],
           .rows = static_cast<RowsHeld>(numbers[0]),
           .duals_in_file = numbers[1] != 0,
           .weights_bytes = numbers[2],

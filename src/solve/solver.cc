@@ -25,11 +25,15 @@ void check(const Problem& problem, const Method& method) {
 
 }  // namespace
 
-std::string_view name_of(const Method& method) {
+std::string_view name_of_method(size_t number) {
   constexpr std::array<std::string_view, 6> kNames = {"dual",      "pegasos",        "average",
                                                       "subsample", "crammer-singer", "newton"};
-  return kNames[method.index()];
+  return kNames[number];
 }
+
+std::string_view name_of(const Method& method) { return name_of_method(method.index()); }
+
+bool is_primal(const Method& method) { return std::holds_alternative<Newton>(method); }
 
 size_t weights_of_a_task(const Problem& problem, const Method& method) {
   return problem.weights() * (std::holds_alternative<CrammerSinger>(method) ? problem.classes() : 1);

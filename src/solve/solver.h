@@ -57,6 +57,9 @@ struct Newton {};
 
 using Method = std::variant<DualBlock, Pegasos, Average, Subsample, CrammerSinger, Newton>;
 std::string_view name_of(const Method& method);
+std::string_view name_of_method(size_t number);  // in the list
+// Minimises over w alone: any weights are a start, and there are no duals.
+bool is_primal(const Method& method);
 size_t weights_of_a_task(const Problem& problem, const Method& method);
 
 struct SolveOptions {
@@ -85,6 +88,7 @@ struct Solution {
 
 // Decided once, before training, from the options, the data and the memory; equal plans give equal bits.
 struct Plan {
+  size_t method = 0;  // its number in the list
   size_t tasks = 1;
   RowsHeld rows = RowsHeld::streamed;
   bool duals_in_file = false;

@@ -1,0 +1,38 @@
+#include "solve/choose.h"
+
+#include "base/error.h"
+#include "solve/run.h"
+
+namespace linblock {
+
+namespace {
+
+// Dual descent moves a number for each row: with many rows for each feature they all pull at the same few weights, and
+// it needs many passes. Newton's passes do not depend on the rows.
+constexpr uint64_t kManyRowsPerFeature = 64;
+
+bool fits(const Problem& problem, const Method& method, const Context& context) {
+  try {
+    tasks_at_once(problem, {.method = method}, context);
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::memory) throw;
+    return false;
+  }
+}
+
+}  // namespace
+
+Choice choose_method(const Problem& problem, const Context& context) {
+  const StoreInfo& info = problem.store->info();
+  const std::string data = fmt::format("{}, {} rows x {} features", name_of(problem.loss), info.rows, info.features());
+  const auto because = [&](const Method& method, std::string_view why) {
+    return Choice{method, fmt::format("{}: {}, because {}", data, name_of(method), why)};
+  };
+  if (std::holds_alternative<Hinge>(problem.loss)) return because(DualBlock{}, "the hinge has a corner");
+  if (info.rows < kManyRowsPerFeature * problem.weights()) return because(DualBlock{}, "features are many");
+  if (!fits(problem, Newton{}, context)) return because(DualBlock{}, "the margins of newton do not fit the memory");
+  return because(Newton{}, "features are few");
+}
+
+}  // namespace linblock

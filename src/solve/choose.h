@@ -1,0 +1,19 @@
+// Which method is used where the user does not say.
+#pragma once
+
+#include <string>
+
+#include "solve/solver.h"
+
+namespace linblock {
+
+struct Choice {
+  Method method = DualBlock{};
+  std::string reason = {};  // "squared-hinge, 494021 rows x 119 features: newton, because features are few"
+};
+
+// From rows, features, nonzeros, memory and loss alone: the same data and memory, the same choice. docs/solvers.md has
+// the measurements behind it.
+Choice choose_method(const Problem& problem, const Context& context);
+
+}  // namespace linblock
