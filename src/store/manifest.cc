@@ -228,6 +228,11 @@ StoreInfo read_manifest(const std::string& store) {
   }
 }
 
+void expect_rows(const StoreInfo& info, const std::string& store) {
+  if (info.axis == Axis::rows) return;
+  fail(ErrorKind::input, "'{}' holds the feature columns of a store: name that store, the folder it is in", store);
+}
+
 void expect_present(const std::string& path) {
   if (path_kind(path) != PathKind::file)
     fail(ErrorKind::damaged, "'{}' is missing from the store: restore it from a copy or pack the data again", path);

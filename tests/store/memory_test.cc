@@ -1,6 +1,7 @@
 // --memory 16M is what the system sees: the real program in a memory cgroup, on data that is hard to hold.
 #include <gtest/gtest.h>
 
+#include "store/columns.h"
 #include "support/memory_budget.h"
 #include "support/packing.h"
 
@@ -146,6 +147,46 @@ TEST_F(Memory, HoldsForCompactingLongRows) {
   ASSERT_EQ(linblock({"remove", store_, "--rows", text("ids", 1, [](uint64_t) { return "7\n"; }), "-q"}).exit_code, 0);
   expect_held(in_sixteen_megabytes({"compact", store_}));
   EXPECT_EQ(verify(Store::open(store_), 2).rows, 299U);
+}
+
+TEST_F(Memory, HoldsForTransposingTwentyTimesTheBudget) {
+  const std::string path = documents("large.svm", 2000000);
+  ASSERT_EQ(linblock({"pack", "-o", store_, path, "--memory", "16M", "-q", "--codec", "none"}).exit_code, 0);
+  std::filesystem::remove(path);
+  const Store rows = Store::open(store_);
+  ASSERT_GE(rows.bytes(), 20 * kBudget);
+  for (const char* threads : {"1", "4"}) {
+    SCOPED_TRACE(threads);
+    expect_held(in_sixteen_megabytes({"transpose", store_, "--force", "--threads", threads}));
+    EXPECT_EQ(Columns::open(rows).store().info().nonzeros, rows.info().nonzeros);
+  }
+}
+
+// Columns of every length, features of every distance, long rows: the same in 16 MB.
+TEST_F(Memory, HoldsForTransposingWhatIsHardToHold) {
+  std::string line = "1";
+  for (int i = 1; line.size() < 100000; ++i) line += " " + std::to_string(i * 2) + ":0." + std::to_string(i % 1000 + 1);
+  const std::vector<std::string> paths = {
+      text("wide.svm", 300000,
+           [](uint64_t i) {
+             return "1 " + std::to_string(i % 100 + 1) + ":1 " + std::to_string(mix64(0, i) % 4294967295U + 200) +
+                    ":0.5\n";
+           }),
+      text("few.svm", 1500000, [](uint64_t i) { return "1 1:0." + std::to_string(i % 9999 + 1) + " 2:1\n"; }),
+      text("long.svm", 300, [&](uint64_t) { return line + "\n"; }),
+  };
+  for (const std::string& path : paths) {
+    SCOPED_TRACE(path);
+    ASSERT_EQ(linblock({"pack", "-o", store_, path, "--memory", "16M", "-q"}).exit_code, 0);
+    const Ended ended = in_sixteen_megabytes({"transpose", store_});
+    // A row of many features is a large chunk, which may be refused.
+    if (ended.exit_code != 6) {
+      expect_held(ended);
+      verify(Store::open(columns_path(store_)), 2);
+    }
+    EXPECT_LE(ended.held.at("VmHWM"), kBudget);
+    std::filesystem::remove_all(store_);
+  }
 }
 
 // What cannot be done in so little memory is refused, with the exit code for it.
