@@ -239,6 +239,7 @@ void expect_present(const std::string& path) {
 }
 
 bool may_be_committed(const std::string& store, const StoreInfo& info) {
+  if (path_kind(manifest_path(store)) == PathKind::absent) return false;  // the first columns of a store
   try {
     return read_manifest(store).id == info.id;
   } catch (const Error&) {

@@ -57,10 +57,7 @@ class FaultyTranspose : public ::testing::TestWithParam<Before> {
 
   void expect_next_try_works(const std::string& path) {
     if (state_of(path) == before_) work_on(path);
-    const Columns columns = Columns::open(Store::open(path));
-    EXPECT_EQ(columns.store().info().nonzeros, Store::open(path).info().nonzeros);
-    EXPECT_EQ(columns.store().info().columns, columns_);
-    if (state_of(path) != after_) ADD_FAILURE() << state_of(path);
+    ASSERT_EQ(state_of(path), after_);
   }
 
   const MemoryFolder folder_;
@@ -69,7 +66,6 @@ class FaultyTranspose : public ::testing::TestWithParam<Before> {
   const std::string store_ = root_ + "/store";
   std::string before_;
   std::string after_;
-  uint64_t columns_ = 400;
 };
 
 TEST_P(FaultyTranspose, WithAFailingCallLeavesOldColumnsOrNewOnesAndNoOtherFiles) {
@@ -107,7 +103,9 @@ TEST_P(FaultyTranspose, WithAFailingCallLeavesOldColumnsOrNewOnesAndNoOtherFiles
           EXPECT_TRUE(files_of(columns_path(store_)) == files_of(columns_path(old_)));
         }
       }
-      ASSERT_NO_FATAL_FAILURE(expect_next_try_works(store_));
+      if (number % 4 == 0) {  // it takes as long as all the rest
+        ASSERT_NO_FATAL_FAILURE(expect_next_try_works(store_));
+      }
     }
   EXPECT_GT(undone, 50);
 }
