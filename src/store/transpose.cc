@@ -20,6 +20,7 @@ constexpr uint64_t kMostRanges = 16384;  // that entries are counted in before t
 constexpr uint64_t kMostParts = 256;     // files at once
 constexpr uint64_t kLeastPartBuffer = 16 << 10;
 constexpr size_t kMostPartBuffer = 32768;  // entries
+constexpr uint64_t kTellEntries = 32768;
 constexpr uint64_t kLeastSortBytes = uint64_t{1} << 20;
 constexpr uint64_t kOwnBytes = uint64_t{1} << 20;  // of the sampler, the ranges, and pieces on their way
 
@@ -303,8 +304,12 @@ class Transposing {
     columns_.add(feature, places, values);
     moved(places.size());
   }
+  // Not for every column: looking at a clock takes as long as moving a few entries.
   void moved(uint64_t entries) {
     done_ += entries;
+    if (done_ < told_ + kTellEntries) return;
+    told_ = done_;
+    check_stop(context_.stop);
     context_.observer(std::min(done_, total_), total_);
   }
 
@@ -315,6 +320,7 @@ class Transposing {
   ColumnWriter columns_;
   RowFactsInfo facts_;
   uint64_t done_ = 0;
+  uint64_t told_ = 0;
   uint64_t total_;
   uint64_t spills_ = 0;   // files so far
   uint64_t spilled_ = 0;  // bytes
