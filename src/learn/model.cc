@@ -284,8 +284,8 @@ void save_model(const std::string& path, const Model& model, const std::string& 
       metadata_json, threads);
 }
 
-void save_model(const std::string& path, const Model& model, const Columns& columns, const std::string& metadata_json,
-                size_t threads) {
+void save_model(const std::string& path, const Model& model, const ModelColumns& columns,
+                const std::string& metadata_json, size_t threads) {
   const size_t width = columns.size();
   write_model(
       path, model, columns.rows(),

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "learn/calibrate.h"
-#include "learn/columns.h"
+#include "learn/model_columns.h"
 #include "store/row.h"
 #include "store/store.h"
 
@@ -40,15 +40,16 @@ struct Model {
 };
 
 // A single column, or all of them interleaved: weights by the store's feature numbers become rows by original index, in
-// place, since a second copy may not fit the memory. Or several columns stand apart (Columns), and `weights` is empty.
+// place, since a second copy may not fit the memory. Or several columns stand apart (ModelColumns), and `weights` is
+// empty.
 Model make_model(const Store& store, std::vector<float> weights, std::vector<int32_t> labels, double bias,
                  std::string solver_type);
 
 // Each replaced atomically.
 void save_model(const std::string& path, const Model& model, const std::string& metadata_json, size_t threads);
 // With weights that stand apart.
-void save_model(const std::string& path, const Model& model, const Columns& columns, const std::string& metadata_json,
-                size_t threads);
+void save_model(const std::string& path, const Model& model, const ModelColumns& columns,
+                const std::string& metadata_json, size_t threads);
 // A model read row by row, for whoever has no memory for all of it.
 // Throws ErrorKind::damaged for what is not a model, is cut short, or claims more than the file can hold. What is in
 // MODEL.json beside it (index base, normalisation, calibration) is taken over; a model without one is read as LIBLINEAR

@@ -114,7 +114,7 @@ class Training {
       if (!context_.checkpoint.wanted())
         fail(ErrorKind::memory, "{} classes do not fit the memory together, and there is no checkpoint to keep some in",
              problem_.tasks.size());
-      report.columns = Columns(context_.checkpoint.path + ".column");
+      report.columns = ModelColumns(context_.checkpoint.path + ".column");
     }
     if (stages.left() != nullptr) take_up(*stages.left(), report);
     for (size_t number = stages.done(); number < groups_; ++number) {

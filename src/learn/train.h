@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "learn/columns.h"
 #include "learn/model.h"
+#include "learn/model_columns.h"
 #include "learn/prepare.h"
 
 namespace linblock {
@@ -18,10 +18,10 @@ struct TestResult {
 };
 
 struct TrainReport : Source {
-  size_t groups = 1;  // of tasks that were trained together, one after another
-  Summary summary;    // of all groups
-  Model model;        // without its weights, where it has several columns
-  Columns columns;    // those weights
+  size_t groups = 1;     // of tasks that were trained together, one after another
+  Summary summary;       // of all groups
+  Model model;           // without its weights, where it has several columns
+  ModelColumns columns;  // those weights
   std::optional<TestResult> test;
 };
 

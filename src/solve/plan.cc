@@ -339,8 +339,8 @@ std::string Plan::describe() const {
                      : rows == RowsHeld::encoded ? "all rows stay in memory, encoded"
                                                  : "rows are read each pass";
   text += fmt::format("; weights {}, {} {}{}, rows {}, {} chunks a block", human_bytes(weights_bytes),
-                      name_of_method(method) == "newton" ? "margins" : "duals", human_bytes(duals_bytes), duals_in_file ? " (the others in a file)" : "",
-                      human_bytes(window_bytes), chunks_per_block);
+                      name_of_method(method) == "newton" ? "margins" : "duals", human_bytes(duals_bytes),
+                      duals_in_file ? " (the others in a file)" : "", human_bytes(window_bytes), chunks_per_block);
   if (tasks > 1) text = fmt::format("{} tasks in the same reading; ", tasks) + text;
   if (cache_bytes > 0 && rows == RowsHeld::streamed)
     text += fmt::format(", {} for rows near the margin", human_bytes(cache_bytes));

@@ -55,6 +55,26 @@ Made random_map(uint64_t seed) {
   return made;
 }
 
+TEST(FeatureMap, ARowsIndicesAreTheIndicesOfItsNumbers) {
+  Random random(3);
+  for (const uint32_t features : {300U, 5000U, 100000U}) {
+    Numbers sample = random_sample(random, features, 60000);
+    const FeatureMap map = FeatureMap::from_sample(sample, kMemory);
+    ASSERT_GE(map.frequent().size(), 128);
+    for (const uint32_t step : {1U, 2U, 40U, 3000U}) {
+      Numbers numbers;
+      for (uint64_t number = random.below(step); number < features + 500; number += 1 + random.below(step))
+        numbers.push_back(static_cast<uint32_t>(number));
+      numbers.push_back(format::kLargestIndex);
+      Numbers expected;
+      for (const uint32_t number : numbers) expected.push_back(map.index(number));
+      Numbers found(numbers.size());
+      map.indices(numbers, found.data());
+      ASSERT_EQ(found, expected) << features << " features, step " << step;
+    }
+  }
+}
+
 TEST(FeatureMap, IsABijectionWithItsInverse) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     const Made made = random_map(seed);

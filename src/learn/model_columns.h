@@ -14,11 +14,11 @@
 
 namespace linblock {
 
-class Columns {
+class ModelColumns {
  public:
-  Columns() = default;
+  ModelColumns() = default;
   // Files are named `path` and a number; an empty path keeps columns in memory.
-  explicit Columns(std::string path) : path_(std::move(path)) {}
+  explicit ModelColumns(std::string path) : path_(std::move(path)) {}
 
   size_t size() const { return columns_.size() + places_.size(); }
   // The next columns: weights by the store's feature numbers, and the bias behind them.

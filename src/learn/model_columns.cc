@@ -1,4 +1,4 @@
-#include "learn/columns.h"
+#include "learn/model_columns.h"
 
 #include <algorithm>
 #include <iterator>
@@ -33,7 +33,7 @@ void sort_by_index(const Store& store, std::vector<float>& weights, size_t width
   if (count > 0) weights.erase(weights.begin(), at(static_cast<uint64_t>(store.info().index_base)));
 }
 
-void Columns::add(const Store& store, std::vector<std::vector<float>> group, size_t threads) {
+void ModelColumns::add(const Store& store, std::vector<std::vector<float>> group, size_t threads) {
   store.features();  // read before several threads ask for it
   for_each_on_threads(threads, group.size(), [&](size_t i) { sort_by_index(store, group[i]); });
   if (path_.empty()) {
@@ -48,18 +48,18 @@ void Columns::add(const Store& store, std::vector<std::vector<float>> group, siz
   add_from_file();
 }
 
-void Columns::add_from_file() {
+void ModelColumns::add_from_file() {
   files_.push_back(std::make_unique<SnapshotReader>(next_file()));
   const auto count = files_.back()->take<uint64_t>("count");
   for (uint64_t i = 0; i < count; ++i) places_.push_back({files_.back().get(), fmt::format("{}", i)});
 }
 
-uint64_t Columns::rows() const {
+uint64_t ModelColumns::rows() const {
   if (!columns_.empty()) return columns_.front().size();
   return places_.empty() ? 0 : places_.front().file->count<float>(places_.front().name);
 }
 
-void Columns::read(size_t column, uint64_t first, std::span<float> out) const {
+void ModelColumns::read(size_t column, uint64_t first, std::span<float> out) const {
   if (!places_.empty()) return places_[column].file->take_part(places_[column].name, first, out);
   std::copy_n(columns_[column].begin() + static_cast<ptrdiff_t>(first), out.size(), out.begin());
 }
