@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kPiece = 32768;  // values
 constexpr uint32_t kWarmVersion = 2;
-constexpr const char* kRemedy = "train that model with --keep-state, or leave out --warm";
+constexpr const char* kRemedy =
+    "train that model with --keep-state, use --solver newton, which needs nothing but the model, or leave out --warm";
 
 // Where a chunk of the store stood when the state was made.
 struct ChunkPlace {
