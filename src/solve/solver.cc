@@ -26,7 +26,8 @@ void check(const Problem& problem, const Method& method) {
 }  // namespace
 
 std::string_view name_of(const Method& method) {
-  constexpr std::array<std::string_view, 5> kNames = {"dual", "pegasos", "average", "subsample", "crammer-singer"};
+  constexpr std::array<std::string_view, 7> kNames = {"dual",           "pegasos", "average", "subsample",
+                                                      "crammer-singer", "primal",  "cmls"};
   return kNames[method.index()];
 }
 
@@ -70,6 +71,10 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
     Summary operator()(const CrammerSinger& method) const {
       return solve_crammer_singer(problem, options, method, solutions, context);
     }
+    Summary operator()(const PrimalColumn& method) const {
+      return solve_primal_column(problem, options, method, solutions, context);
+    }
+    Summary operator()(const Cmls& method) const { return solve_cmls(problem, options, method, solutions, context); }
   };
   return std::visit(Run{problem, options, solutions, context}, options.method);
 }

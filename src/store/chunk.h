@@ -94,6 +94,8 @@ class Chunk {
   uint64_t id(size_t row) const { return ids_[row]; }
   int32_t label(size_t row) const { return labels_[row]; }
   Row row(size_t row, RowBuffer& buffer) const;
+  // In every row all values are the same; false where that is not known.
+  bool equal_values() const { return values_kind_ == format::Values::ones || values_kind_ == format::Values::per_row; }
   // For whoever visits rows in random order: first where a row stands is brought near, then, a visit later, the row.
   void prefetch_place(size_t row) const {
     __builtin_prefetch(&value_begin_[row]);
