@@ -140,6 +140,32 @@ uint32_t FeatureMap::index(uint32_t number) const {
   return place + static_cast<uint32_t>(low);
 }
 
+void FeatureMap::indices(std::span<const uint32_t> numbers, uint32_t* index) const {
+  const auto frequent = static_cast<uint32_t>(frequent_.size());
+  size_t low = 0;  // as in index()
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] < frequent) {
+      index[i] = frequent_[numbers[i]];
+      continue;
+    }
+    const uint32_t place = numbers[i] - frequent;
+    size_t step = 1;
+    while (low + step <= sorted_.size() && sorted_[low + step - 1] - (low + step - 1) <= place) {
+      low += step;
+      step *= 2;
+    }
+    size_t high = std::min(sorted_.size(), low + step - 1);
+    while (low < high) {
+      const size_t middle = (low + high) / 2;
+      if (sorted_[middle] - middle <= place)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    index[i] = place + static_cast<uint32_t>(low);
+  }
+}
+
 // Two passes that no branch can mispredict: frequent features and others part, each in order; the others are then in
 // place behind, and the frequent ones are put in order by a counting sort over their few classes.
 template <bool kWithValues>

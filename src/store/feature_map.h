@@ -37,6 +37,9 @@ class FeatureMap {
     return (number_of_rank_[rank] & frequent) | (other & ~frequent);
   }
   uint32_t index(uint32_t number) const;
+  // All of a row: increasing numbers, and their original indices in the same order. The others than the frequent ones
+  // stand behind them, so each is looked for where the one before was found.
+  void indices(std::span<const uint32_t> numbers, uint32_t* index) const;
   uint64_t memory_bytes() const {
     return (frequent_.capacity() + number_of_rank_.capacity() + sorted_.capacity()) * sizeof(uint32_t) +
            words_.capacity() * sizeof(Word);

@@ -13,15 +13,20 @@ inline constexpr std::string_view kManifestMagic = "linblock-store";
 inline constexpr std::string_view kSegmentMagic = "LBSEGMNT";
 inline constexpr std::string_view kFeatureMagic = "LBFEATUR";
 inline constexpr std::string_view kRemovedMagic = "LBREMOVE";
+inline constexpr std::string_view kRowFactsMagic = "LBROWFCT";
 
 inline constexpr const char* kManifestName = "MANIFEST";
 inline constexpr const char* kFeaturesName = "FEATURES";
 inline constexpr const char* kLockName = "LOCK";
+inline constexpr const char* kColumnsName = "columns";
 
 // Segments begin with a header page; chunks begin at multiples of a page.
 inline constexpr uint64_t kPageBytes = 4096;
 inline constexpr size_t kDirectoryEntryBytes = 40;
 inline constexpr size_t kRemovedHeaderBytes = 32;
+inline constexpr size_t kRowFactsHeaderBytes = 32;
+inline constexpr size_t kFactBytes = 12;
+inline constexpr size_t kWeightedFactBytes = 16;
 
 inline constexpr uint32_t kLargestIndex = UINT32_MAX - 1;
 inline constexpr uint64_t kLargestChunkBytes = uint64_t{1} << 30;

@@ -227,6 +227,8 @@ void GapHistogram::add(std::span<const uint32_t> index) {
   }
 }
 
+void GapHistogram::add_gap(uint32_t gap) { ++nibbles[nibbles_of(gap)]; }
+
 unsigned best_width_set(const GapHistogram& histogram) {
   unsigned best = 0;
   uint64_t best_nibbles = UINT64_MAX;

@@ -24,6 +24,8 @@ uint32_t decode_indices(std::span<const unsigned char> row, size_t count, unsign
 struct GapHistogram {
   uint64_t nibbles[9] = {};
   void add(std::span<const uint32_t> index);
+  // One gap: what lies between two numbers, or before the first.
+  void add_gap(uint32_t gap);
 };
 unsigned best_width_set(const GapHistogram& histogram);
 

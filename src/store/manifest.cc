@@ -42,7 +42,7 @@ Json to_json(const StoreInfo& info) {
                         {"nonzeros", segment.nonzeros},
                         {"first_row", segment.first_row},
                         {"directory_checksum", hex(segment.directory_checksum)}});
-  Json json = {{"axis", "rows"},
+  Json json = {{"axis", info.axis == Axis::rows ? "rows" : "features"},
                {"seal", hex(info.seal)},
                {"seed", info.seed},
                {"buckets", info.buckets},
@@ -69,6 +69,14 @@ Json to_json(const StoreInfo& info) {
                        {"rows", info.removed.rows},
                        {"nonzeros", info.removed.nonzeros},
                        {"checksum", hex(info.removed.checksum)}};
+  if (info.axis == Axis::features) {
+    json["rows_id"] = hex(info.rows_id);
+    json["columns"] = info.columns;
+    json["row_facts"] = {{"number", info.row_facts.number},
+                         {"rows", info.row_facts.rows},
+                         {"weighted", info.row_facts.weighted},
+                         {"checksum", hex(info.row_facts.checksum)}};
+  }
   return json;
 }
 
@@ -92,8 +100,10 @@ std::map<int32_t, uint64_t> labels_from(const std::string& text) {
 }
 
 StoreInfo from_json(const Json& json) {
-  if (json.at("axis").get<std::string>() != "rows") fail(ErrorKind::damaged, "its axis is not known");
+  const auto axis = json.at("axis").get<std::string>();
+  if (axis != "rows" && axis != "features") fail(ErrorKind::damaged, "its axis is not known");
   StoreInfo info;
+  info.axis = axis == "rows" ? Axis::rows : Axis::features;
   info.seal = from_hex(json.at("seal"));
   info.seed = json.at("seed");
   info.buckets = json.at("buckets");
@@ -129,6 +139,15 @@ StoreInfo from_json(const Json& json) {
                     .nonzeros = removed.at("nonzeros"),
                     .checksum = from_hex(removed.at("checksum"))};
   }
+  if (info.axis == Axis::features) {
+    info.rows_id = from_hex(json.at("rows_id"));
+    info.columns = json.at("columns");
+    const Json& facts = json.at("row_facts");
+    info.row_facts = {.number = facts.at("number"),
+                      .rows = facts.at("rows"),
+                      .weighted = facts.at("weighted"),
+                      .checksum = from_hex(facts.at("checksum"))};
+  }
   checked_size(info.buckets, format::kMostBuckets, "the number of buckets");
   checked_size(info.width_set, format::kWidthSets.size() - 1, "the index code's width set");
   if (info.buckets == 0) fail(ErrorKind::damaged, "it has no buckets");
@@ -137,8 +156,13 @@ StoreInfo from_json(const Json& json) {
 
 }  // namespace
 
+uint64_t RowFactsInfo::bytes() const {
+  return format::kRowFactsHeaderBytes + rows * (weighted ? format::kWeightedFactBytes : format::kFactBytes);
+}
+
 uint64_t StoreInfo::bytes() const {
   uint64_t sum = 16 + 4 * frequent_features;
+  if (axis == Axis::features) sum += row_facts.bytes();
   if (removed.rows > 0) sum += format::kRemovedHeaderBytes + sizeof(uint64_t) * removed.rows;
   for (const SegmentInfo& segment : segments) sum += segment.bytes + segment.chunks * format::kDirectoryEntryBytes;
   return sum;
@@ -153,6 +177,13 @@ std::string directory_path(const std::string& store, uint64_t number) {
 std::string removed_path(const std::string& store, uint64_t number) {
   return fmt::format("{}/removed-{:06}", store, number);
 }
+std::string row_facts_path(const std::string& columns, uint64_t number) {
+  return fmt::format("{}/rows-{:06}", columns, number);
+}
+std::string spill_path(const std::string& columns, uint64_t number) {
+  return fmt::format("{}/spill-{:06}", columns, number);
+}
+std::string columns_path(const std::string& store) { return store + "/" + format::kColumnsName; }
 std::string manifest_path(const std::string& store) { return store + "/" + format::kManifestName; }
 std::string features_path(const std::string& store) { return store + "/" + format::kFeaturesName; }
 
@@ -230,10 +261,13 @@ void remove_leftovers(const std::string& store, const StoreInfo& info) {
     named.insert(directory_path(store, segment.number));
   }
   if (info.removed.rows > 0) named.insert(removed_path(store, info.removed.number));
+  const bool columns = info.axis == Axis::features;
+  if (columns) named.insert(row_facts_path(store, info.row_facts.number));
   std::vector<std::string> leftovers;
   for (const std::string& name : list_directory(store)) {
     const bool ours = is_numbered(name, "segment-", ".rows") || is_numbered(name, "segment-", ".directory") ||
-                      is_numbered(name, "removed-", "");
+                      is_numbered(name, "removed-", "") ||
+                      (columns && (is_numbered(name, "rows-", "") || is_numbered(name, "spill-", "")));
     const std::string path = fmt::format("{}/{}", store, name);
     if (ours && !named.contains(path)) leftovers.push_back(path);
   }

@@ -29,7 +29,21 @@ struct RemovedInfo {
   uint64_t checksum = 0;
 };
 
+// What one "row" of the store is: an example, or one feature's column (docs/format.md, "Columns").
+enum class Axis { rows, features };
+
+// A column store's own: ids, labels and weights of the rows that its columns speak of.
+struct RowFactsInfo {
+  uint64_t number = 0;
+  uint64_t rows = 0;
+  bool weighted = false;  // false: all weights are 1, and none is stored
+  uint64_t checksum = 0;
+
+  uint64_t bytes() const;
+};
+
 struct StoreInfo {
+  Axis axis = Axis::rows;
   uint64_t id = 0;    // a hash of all the rest: equal ids, equal contents
   uint64_t seal = 0;  // fixed when the store is first packed; seeds the checksums of its chunks
   uint64_t seed = 0;
@@ -53,6 +67,11 @@ struct StoreInfo {
   std::vector<SegmentInfo> segments;
   uint64_t next_segment = 0;  // where newer segments than the last one have been; else 0
   RemovedInfo removed;
+  // Columns only: the id of the row store they were made from, how many there are (a column in pieces counts once), and
+  // the facts of the rows.
+  uint64_t rows_id = 0;
+  uint64_t columns = 0;
+  RowFactsInfo row_facts;
 
   // Of all files but MANIFEST.
   uint64_t bytes() const;
@@ -71,6 +90,10 @@ struct StoreInfo {
 std::string segment_path(const std::string& store, uint64_t number);
 std::string directory_path(const std::string& store, uint64_t number);
 std::string removed_path(const std::string& store, uint64_t number);
+std::string row_facts_path(const std::string& columns, uint64_t number);
+std::string spill_path(const std::string& columns, uint64_t number);
+// Where a row store keeps its columns.
+std::string columns_path(const std::string& store);
 std::string manifest_path(const std::string& store);
 std::string features_path(const std::string& store);
 
@@ -79,8 +102,8 @@ void write_manifest(const std::string& store, StoreInfo& info);
 StoreInfo read_manifest(const std::string& store);
 // After write_manifest has failed: the new manifest may be in place already, and then its files must stay.
 bool may_be_committed(const std::string& store, const StoreInfo& info);
-// Deletes the segments and lists of removed rows that `info`, the store's manifest, does not name. For a writer that
-// holds the lock.
+// Deletes the numbered files (segments, lists of removed rows, a column store's row facts and spills) that `info`, the
+// store's manifest, does not name. For a writer that holds the lock.
 void remove_leftovers(const std::string& store, const StoreInfo& info);
 
 // Throws ErrorKind::damaged where a file that the manifest names is not there.

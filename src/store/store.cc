@@ -37,8 +37,12 @@ void check_sums(const StoreInfo& info, const std::string& path) {
   if (removed.rows > 0 ? removed.number == 0 : removed.nonzeros > 0 || removed.checksum > 0)
     refuse("its removed rows contradict themselves");
   if (removed.rows > rows || rows - removed.rows != info.rows || removed.nonzeros > nonzeros ||
-      nonzeros - removed.nonzeros != info.nonzeros || next_row > info.next_row_id)
+      nonzeros - removed.nonzeros != info.nonzeros)
     refuse("its segments do not add up");
+  // A column may stand in several pieces, each of which is a row here.
+  if (info.axis == Axis::rows ? next_row > info.next_row_id
+                              : info.columns > info.next_row_id || info.columns > rows || removed.rows > 0)
+    refuse("it has more ids than it says");
   uint64_t labelled = 0;
   for (const auto& [label, count] : info.labels) {
     if (count == 0) refuse("it lists a label without rows");

@@ -77,6 +77,46 @@ std::unique_ptr<StoreWriter> StoreWriter::rewrite(const std::string& path) {
   return writer;
 }
 
+std::unique_ptr<StoreWriter> StoreWriter::columns_of(const StoreInfo& rows, const std::string& path,
+                                                     const StoreOptions& options) {
+  auto writer = std::unique_ptr<StoreWriter>(new StoreWriter());
+  writer->path_ = columns_path(path);
+  const std::string& folder = writer->folder_ = writer->path_;
+  StoreInfo& info = writer->info_;
+  info.axis = Axis::features;
+  writer->lock_.emplace(FileLock::acquire(path + "/" + format::kLockName, "transposing"));
+  if (read_manifest(path).id != rows.id)
+    fail(ErrorKind::io, "'{}' was changed by another process just now: run 'linblock transpose {}' again", path, path);
+  if (path_kind(folder) == PathKind::absent) {
+    make_directory(folder);
+    sync_directory(path);
+  }
+  StoreInfo old = info;
+  if (path_kind(manifest_path(folder)) != PathKind::absent) try {
+      old = read_manifest(folder);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::damaged) throw;
+      remove_file(manifest_path(folder));
+    }
+  remove_leftovers(folder, old);
+  info.next_segment = writer->segment_.number = old.new_segment_number();
+  writer->set_layout(options);
+  info.index_base = 0;
+  info.normalized = rows.normalized;
+  info.rows_id = rows.id;
+  info.next_row_id = rows.feature_numbers();
+  info.seal = mix64(mix64(mix64(rows.id, info.chunk_bytes), static_cast<uint64_t>(info.codec)), rows.seal);
+  return writer;
+}
+
+void StoreWriter::begin_columns(unsigned width_set, uint64_t places) {
+  info_.width_set = width_set;
+  info_.has_features = true;
+  info_.largest_index = static_cast<uint32_t>(places - 1);
+  start_segment();
+  segment_.first_row = 0;
+}
+
 StoreWriter::~StoreWriter() {
   if (!committed_ && lock_) discard();
 }
@@ -86,9 +126,14 @@ void StoreWriter::discard() noexcept {
   try {
     segment_file_ = File();
     directory_file_ = File();
-    if (appending_) {
+    if (appending_ || info_.axis == Axis::features) {
       remove_file(segment_path(folder_, segment_.number));
       remove_file(directory_path(folder_, segment_.number));
+      if (appending_) return;
+      remove_file(row_facts_path(folder_, segment_.number));
+      if (path_kind(manifest_path(folder_)) != PathKind::absent) return;
+      remove_file(features_path(folder_));
+      remove_empty_directory(folder_);
     } else if (path_kind(folder_) == PathKind::directory) {
       remove_flat_directory(folder_);
     }
@@ -97,14 +142,8 @@ void StoreWriter::discard() noexcept {
 }
 
 void StoreWriter::begin(const StoreOptions& options, FeatureMap features, unsigned width_set, uint64_t fingerprint) {
-  info_.seed = options.seed;
-  info_.buckets = options.shuffle ? std::clamp<uint32_t>(options.buckets, 1, format::kMostBuckets) : 1;
-  info_.chunk_bytes = std::clamp(options.chunk_bytes, format::kSmallestChunkBytes, format::kLargestChunkBytes);
+  set_layout(options);
   info_.width_set = width_set;
-  info_.codec = options.codec;
-  info_.codec_reason = options.codec_reason;
-  info_.normalized = options.normalized;
-  info_.index_base_given = options.index_base >= 0;
   info_.index_base = options.index_base == 0 ? 0 : 1;
   features_ = std::move(features);
   info_.frequent_features = features_.frequent().size();
@@ -114,6 +153,16 @@ void StoreWriter::begin(const StoreOptions& options, FeatureMap features, unsign
     seal = mix64(seal, word);
   info_.seal = seal;
   start_segment();
+}
+
+void StoreWriter::set_layout(const StoreOptions& options) {
+  info_.seed = options.seed;
+  info_.buckets = options.shuffle ? std::clamp<uint32_t>(options.buckets, 1, format::kMostBuckets) : 1;
+  info_.chunk_bytes = std::clamp(options.chunk_bytes, format::kSmallestChunkBytes, format::kLargestChunkBytes);
+  info_.codec = options.codec;
+  info_.codec_reason = options.codec_reason;
+  info_.normalized = options.normalized;
+  info_.index_base_given = options.index_base >= 0;
 }
 
 void StoreWriter::start_segment() {
@@ -310,18 +359,17 @@ void StoreWriter::commit() {
   info_.next_segment = 0;
   if (appending_) {
     sync_directory(folder_);
-    try {
-      write_manifest(folder_, info_);
-    } catch (...) {
-      committed_ = may_be_committed(folder_, info_);
-      throw;
-    }
-    committed_ = true;
+    commit_manifest();
     return;
   }
   const std::vector<unsigned char> frequent =
       encode_frequent({features_.frequent().begin(), features_.frequent().end()});
   info_.features_checksum = checksum(frequent);
+  if (info_.axis == Axis::features) {
+    replace_file(features_path(folder_), frequent);  // older columns may stand beside it: its bytes are the same
+    commit_manifest();
+    return;
+  }
   File features = File::create(features_path(folder_));
   features.write_at(frequent, 0);
   features.sync();
@@ -330,6 +378,16 @@ void StoreWriter::commit() {
   rename_path(folder_, path_);
   committed_ = true;
   sync_directory(parent_directory(path_));
+}
+
+void StoreWriter::commit_manifest() {
+  try {
+    write_manifest(folder_, info_);
+  } catch (...) {
+    committed_ = may_be_committed(folder_, info_);
+    throw;
+  }
+  committed_ = true;
 }
 
 }  // namespace linblock

@@ -41,6 +41,10 @@ class StoreWriter {
   static std::unique_ptr<StoreWriter> append_to(const std::string& path);
   // A new segment that takes the place of all others; its rows come with their ids.
   static std::unique_ptr<StoreWriter> rewrite(const std::string& path);
+  // The columns of a store, under its lock, in a folder of its own inside it; they take the place of those that are
+  // there when they are committed. Facts about the rows go into row_facts(), the rest waits for begin_columns().
+  static std::unique_ptr<StoreWriter> columns_of(const StoreInfo& rows, const std::string& path,
+                                                 const StoreOptions& options);
   // Removes what was not committed.
   ~StoreWriter();
   StoreWriter(const StoreWriter&) = delete;
@@ -48,6 +52,8 @@ class StoreWriter {
 
   // A new store begins here; `fingerprint` is a hash of the data, as far as it is known before the first row.
   void begin(const StoreOptions& options, FeatureMap features = {}, unsigned width_set = 0, uint64_t fingerprint = 0);
+  // Their indices are below `places`, their ids below the features of the rows.
+  void begin_columns(unsigned width_set, uint64_t places);
 
   // Where files may be put until commit().
   const std::string& folder() const { return folder_; }
@@ -74,6 +80,14 @@ class StoreWriter {
   size_t pending() const;
   // Another thread has failed: nobody may wait for its chunks any more.
   void abandon();
+  // How many columns there were, a column in pieces counting once, and what is known of the rows.
+  void set_columns(uint64_t columns, const RowFactsInfo& facts) {
+    info_.columns = columns;
+    info_.row_facts = facts;
+  }
+  uint64_t segment_number() const { return segment_.number; }
+  // In the chunk of this bucket that is still open.
+  size_t open_rows(uint32_t bucket) const { return buckets_[bucket] ? buckets_[bucket]->rows() : 0; }
   // Facts the rows themselves do not carry.
   void saw_indices(uint32_t smallest, uint32_t largest);
   void set_weighted() { info_.weighted = true; }
@@ -83,11 +97,13 @@ class StoreWriter {
   StoreWriter() = default;
 
   static std::unique_ptr<StoreWriter> open_existing(const std::string& path, std::string_view purpose);
+  void set_layout(const StoreOptions& options);
   void start_segment();
   std::unique_ptr<ChunkBuilder> take_builder();
   void discard() noexcept;
   void flush_directory(size_t at_least);
   void check_disk(uint64_t bytes);
+  void commit_manifest();
 
   std::string path_;
   std::string folder_;
