@@ -252,8 +252,8 @@ void Run::read_for_certificate(const BlockOrder& order, size_t number, size_t re
     last_certify_seconds_ = 0;
     last_certify_costs_ = {};
   }
-  blocks_->for_each(order, [&](const Block& block, size_t at) {
-    work(block, at);
+  blocks_->for_each(order, [&](const Block& some, size_t at) {
+    work(some, at);
     context_.on_certify(
         (static_cast<double>(number) + static_cast<double>(at + 1) / static_cast<double>(order.ends.size())) /
         static_cast<double>(readings));
