@@ -28,19 +28,23 @@ class ColumnRun {
     const RowFacts facts = columns_.facts();
     shared_ = std::make_unique<ColumnRows>(problem, facts);
     std::vector<Descent*> warm;
+    std::vector<Solution*> starts;
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
       Solution& solution = solutions[i];
       solution.duals = {};
       Descent& descent =
           tasks_.add(problem.tasks[i], solution, make(problem.tasks[i], *shared_, facts, solution), kFirstTrust);
       if (solution.weights.empty()) continue;
-      descent.task().set_weights(solution.weights);
+      descent.task().begin_from(solution.weights);
       warm.push_back(&descent);
+      starts.push_back(&solution);
     }
     if (const auto checkpoint = run_.take_checkpoint())
       tasks_.restore(*checkpoint, [&](auto& task) { task.descent.restore(*checkpoint, task.name); });
     else if (!warm.empty())
-      make_products(warm, 0, 1);
+      make_products(warm, 0, 1, [&](size_t i, const Block& block) {
+        warm[i]->task().take_weights(block, visits_, starts[i]->weights);
+      });
   }
 
   Summary solve() {
@@ -110,10 +114,13 @@ class ColumnRun {
     run_.read_for_certificate(order, number, readings, look);
   }
 
-  void make_products(const std::vector<Descent*>& those, size_t number, size_t readings) {
+  template <class Before>
+  void make_products(const std::vector<Descent*>& those, size_t number, size_t readings, const Before& before) {
     for (Descent* descent : those) descent->task().begin_products();
-    read(those.size(), number, readings,
-         [&](size_t i, const Block& block) { those[i]->task().add_products(block, visits_); });
+    read(those.size(), number, readings, [&](size_t i, const Block& block) {
+      before(i, block);
+      those[i]->task().add_products(block, visits_);
+    });
     for_each_on_threads(context_.threads, those.size(), [&](size_t i) { those[i]->task().end_products(); });
   }
 
@@ -124,7 +131,7 @@ class ColumnRun {
     for (const auto& task : due) those.push_back(&task->descent);
     if (those.empty()) return;
     for (Descent* descent : those) descent->task().round_weights();
-    make_products(those, 0, 2);
+    make_products(those, 0, 2, [](size_t, const Block&) {});
     for (Descent* descent : those) descent->task().begin_gradient();
     read(those.size(), 1, 2, [&](size_t i, const Block& block) { those[i]->task().add_gradient(block, visits_); });
     for_each_on_threads(context_.threads, due.size(),

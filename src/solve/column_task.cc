@@ -85,10 +85,16 @@ double ColumnTask::losses() const {
       columns_);
 }
 
-void ColumnTask::set_weights(std::span<const float> weights) {
-  const size_t features = problem_.store->info().feature_numbers();
-  for (uint32_t index = 0; index < features; ++index) weights_[index] = double{weights[features_.number(index)]};
+void ColumnTask::begin_from(std::span<const float> weights) {
   if (problem_.has_bias()) weights_.back() = double{weights.back()};
+}
+
+void ColumnTask::take_weights(const Block& block, const ColumnVisits& visits, std::span<const float> weights) {
+  for (size_t i = 0; i < visits.size(); ++i) {
+    if (visits[i].is_bias()) continue;
+    const auto feature = static_cast<uint32_t>(block.chunks[visits[i].chunk]->id(visits[i].row));
+    weights_[feature] = double{weights[features_.number(feature)]};
+  }
 }
 
 void ColumnTask::give_weights() const {

@@ -57,8 +57,10 @@ class ColumnTask {
   // Of all rows at the present states.
   double losses() const;
 
-  // A warm start: these weights, by feature numbers; then products must be made.
-  void set_weights(std::span<const float> weights);
+  // A warm start from these weights, by feature numbers, in a reading that makes products; features that no row has
+  // begin at 0, which is their best.
+  void begin_from(std::span<const float> weights);
+  void take_weights(const Block& block, const ColumnVisits& visits, std::span<const float> weights);
   // The answer so far: the weights as floats, by feature numbers.
   void give_weights() const;
 
