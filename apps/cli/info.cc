@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "cli/commands.h"
-#include "store/store.h"
+#include "store/columns.h"
 
 namespace linblock::cli {
 
@@ -13,6 +13,38 @@ constexpr size_t kShownLabels = 20;
 double bytes_per_nonzero(const Store& store) {
   const uint64_t nonzeros = store.info().nonzeros;
   return nonzeros == 0 ? 0 : static_cast<double>(store.bytes()) / static_cast<double>(nonzeros);
+}
+
+const char* name_of(ColumnsState state) {
+  switch (state) {
+    case ColumnsState::absent: return "absent";
+    case ColumnsState::stale: return "stale";
+    case ColumnsState::fresh: return "fresh";
+  }
+  return "";
+}
+
+nlohmann::ordered_json columns_json(const Store& store) {
+  const ColumnsState state = columns_state(store);
+  nlohmann::ordered_json json = {{"state", name_of(state)}};
+  if (state == ColumnsState::absent) return json;
+  const StoreInfo info = read_manifest(columns_path(store.path()));
+  json["columns"] = info.columns;
+  json["bytes"] = info.bytes();
+  return json;
+}
+
+void print_columns(const Store& store) {
+  const ColumnsState state = columns_state(store);
+  if (state == ColumnsState::absent) {
+    fmt::print("  columns     absent: 'linblock transpose {}' makes them\n", store.path());
+    return;
+  }
+  const StoreInfo info = read_manifest(columns_path(store.path()));
+  fmt::print("  columns     {}: {} features, {}{}\n", name_of(state), grouped(info.columns), human_bytes(info.bytes()),
+             state == ColumnsState::fresh
+                 ? ""
+                 : fmt::format("; rows have changed since: 'linblock transpose {}' makes them again", store.path()));
 }
 
 void print_json(const Store& store) {
@@ -27,27 +59,28 @@ void print_json(const Store& store) {
                         {"chunks", segment.chunks},
                         {"bytes", segment.bytes},
                         {"first_row", segment.first_row}});
-  const nlohmann::ordered_json summary = {{"store", store.path()},
-                                          {"id", fmt::format("{:016x}", info.id)},
-                                          {"rows", info.rows},
-                                          {"features", info.features()},
-                                          {"nonzeros", info.nonzeros},
-                                          {"removed_rows", info.removed.rows},
-                                          {"labels", labels},
-                                          {"bytes", store.bytes()},
-                                          {"bytes_per_nonzero", bytes_per_nonzero(store)},
-                                          {"chunks", store.chunks().size()},
-                                          {"chunk_bytes", info.chunk_bytes},
-                                          {"buckets", info.buckets},
-                                          {"seed", info.seed},
-                                          {"segments", segments},
-                                          {"codec", codec_name(info.codec)},
-                                          {"codec_reason", info.codec_reason},
-                                          {"index_base", info.index_base},
-                                          {"frequent_features", info.frequent_features},
-                                          {"normalized", info.normalized},
-                                          {"weighted", info.weighted},
-                                          {"index", nullptr}};
+  nlohmann::ordered_json summary = {{"store", store.path()},
+                                    {"id", fmt::format("{:016x}", info.id)},
+                                    {"rows", info.rows},
+                                    {"features", info.features()},
+                                    {"nonzeros", info.nonzeros},
+                                    {"removed_rows", info.removed.rows},
+                                    {"labels", labels},
+                                    {"bytes", store.bytes()},
+                                    {"bytes_per_nonzero", bytes_per_nonzero(store)},
+                                    {"chunks", store.chunks().size()},
+                                    {"chunk_bytes", info.chunk_bytes},
+                                    {"buckets", info.buckets},
+                                    {"seed", info.seed},
+                                    {"segments", segments},
+                                    {"codec", codec_name(info.codec)},
+                                    {"codec_reason", info.codec_reason},
+                                    {"index_base", info.index_base},
+                                    {"frequent_features", info.frequent_features},
+                                    {"normalized", info.normalized},
+                                    {"weighted", info.weighted},
+                                    {"index", nullptr}};
+  if (info.axis == Axis::rows) summary["columns"] = columns_json(store);
   fmt::print("{}\n", summary.dump());
 }
 
@@ -81,6 +114,7 @@ void print_text(const Store& store) {
   for (const SegmentInfo& segment : info.segments)
     fmt::print("    {:>9} {} rows from {} on, {}\n", segment.number, grouped(segment.rows), grouped(segment.first_row),
                human_bytes(segment.bytes));
+  if (info.axis == Axis::rows) print_columns(store);
   fmt::print("  id          {:016x}, format version {}\n", info.id, format::kVersion);
 }
 

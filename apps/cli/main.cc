@@ -95,6 +95,7 @@ int run(int count, char** words) {
   add_append(app, session);
   add_remove(app, session);
   add_compact(app, session);
+  add_transpose(app, session);
   add_train(app, session);
   add_cv(app, session);
   add_tune(app, session);

@@ -1,6 +1,6 @@
 #include "base/bytes.h"
 #include "cli/commands.h"
-#include "store/store.h"
+#include "store/columns.h"
 
 namespace linblock::cli {
 
@@ -25,6 +25,17 @@ void add_verify(CLI::App& app, Session& session) {
     bar.finish();
     session.terminal.say(fmt::format("{}: {} chunks, {} rows, {}: no damage found", request->store,
                                      grouped(report.chunks), grouped(report.rows), human_bytes(report.bytes)));
+    // Stale columns are never read again.
+    if (store.info().axis == Axis::features || columns_state(store) != ColumnsState::fresh) return;
+    const Columns columns = Columns::open(store);
+    ProgressBar more(session.terminal, "verifying the columns");
+    const VerifyReport found = verify(columns.store(), request->threads, [&](uint64_t bytes) {
+      more.update(bytes, columns.store().bytes(), "all well so far");
+    });
+    more.finish();
+    session.terminal.say(fmt::format("{}: {} chunks, {} columns, {}: no damage found", columns.store().path(),
+                                     grouped(found.chunks), grouped(columns.store().info().columns),
+                                     human_bytes(found.bytes)));
   });
 }
 

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "learn/examples.h"
+#include "store/columns.h"
 
 namespace linblock {
 
@@ -122,7 +123,10 @@ std::string solver_type(const TrainOptions& options) {
 
 std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed) {
   packed = false;
-  if (options.inputs.size() == 1 && is_store(options.inputs.front())) return options.inputs.front();
+  if (options.inputs.size() == 1 && is_store(options.inputs.front())) {
+    expect_rows(read_manifest(options.inputs.front()), options.inputs.front());
+    return options.inputs.front();
+  }
   const bool piped = std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end();
   if (piped && options.store.empty())
     fail(ErrorKind::usage, "standard input is packed before training: say where with --store DIR");
@@ -148,6 +152,7 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
     if (path_kind(source) != PathKind::file)
       fail(ErrorKind::usage, "'{}' is a store that was not made by train: name another place with --store", store);
     observer.say("the text or its options have changed: packing anew");
+    remove_columns(store);
     remove_flat_directory(store);
   }
   pack(options.inputs, store, options.pack, observer.packing);

@@ -11,6 +11,13 @@ ColumnsState columns_state(const Store& rows) {
   return read_manifest(path).rows_id == rows.info().id ? ColumnsState::fresh : ColumnsState::stale;
 }
 
+void remove_columns(const std::string& store) {
+  const std::string path = columns_path(store);
+  if (path_kind(path) != PathKind::directory) return;
+  remove_file(manifest_path(path));  // first: what a kill leaves then is no store
+  remove_flat_directory(path);
+}
+
 Columns Columns::open(const Store& rows) {
   switch (columns_state(rows)) {
     case ColumnsState::absent:

@@ -22,6 +22,8 @@ enum class ColumnsState {
 };
 
 ColumnsState columns_state(const Store& rows);
+// A store's columns go, where it has any.
+void remove_columns(const std::string& store);
 
 class Columns {
  public:

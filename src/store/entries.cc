@@ -11,15 +11,15 @@ namespace {
 
 constexpr size_t kPieceEntries = 8192;
 
-void check_stop(const std::atomic<bool>* stop) {
-  if (stop != nullptr && *stop) fail(ErrorKind::interrupted, "interrupted: the store and its columns are as they were");
-}
-
 std::span<const unsigned char> bytes_of(std::span<const Entry> entries) {
   return {reinterpret_cast<const unsigned char*>(entries.data()), entries.size_bytes()};
 }
 
 }  // namespace
+
+void check_stop(const std::atomic<bool>* stop) {
+  if (stop != nullptr && *stop) fail(ErrorKind::interrupted, "interrupted: the store and its columns are as they were");
+}
 
 uint64_t StoreEntries::least_window(const Store& store) {
   uint64_t largest = 0;

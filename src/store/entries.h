@@ -21,6 +21,9 @@ struct Entry {
 };
 static_assert(sizeof(Entry) == 12);
 
+// Throws ErrorKind::interrupted where the flag is there and set.
+void check_stop(const std::atomic<bool>* stop);
+
 class EntrySource {
  public:
   virtual ~EntrySource() = default;

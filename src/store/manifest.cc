@@ -228,12 +228,18 @@ StoreInfo read_manifest(const std::string& store) {
   }
 }
 
+void expect_rows(const StoreInfo& info, const std::string& store) {
+  if (info.axis == Axis::rows) return;
+  fail(ErrorKind::input, "'{}' holds the feature columns of a store: name that store, the folder it is in", store);
+}
+
 void expect_present(const std::string& path) {
   if (path_kind(path) != PathKind::file)
     fail(ErrorKind::damaged, "'{}' is missing from the store: restore it from a copy or pack the data again", path);
 }
 
 bool may_be_committed(const std::string& store, const StoreInfo& info) {
+  if (path_kind(manifest_path(store)) == PathKind::absent) return false;  // the first columns of a store
   try {
     return read_manifest(store).id == info.id;
   } catch (const Error&) {

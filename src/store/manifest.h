@@ -106,6 +106,9 @@ bool may_be_committed(const std::string& store, const StoreInfo& info);
 // store's manifest, does not name. For a writer that holds the lock.
 void remove_leftovers(const std::string& store, const StoreInfo& info);
 
+// Throws ErrorKind::input where a store holds columns: for whoever needs rows.
+void expect_rows(const StoreInfo& info, const std::string& store);
+
 // Throws ErrorKind::damaged where a file that the manifest names is not there.
 void expect_present(const std::string& path);
 

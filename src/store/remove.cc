@@ -110,7 +110,7 @@ class Removal {
  private:
   // A path that is no store is refused before a lock is put there.
   static const std::string& checked(const std::string& path) {
-    read_manifest(path);
+    expect_rows(read_manifest(path), path);
     return path;
   }
   // Best effort, as the next writer would do it too.

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "store/removed_rows.h"
+#include "store/row_facts.h"
 
 namespace linblock {
 
@@ -77,6 +78,7 @@ void Store::read_files() {
     return std::tie(a.bucket, a.segment, a.number) < std::tie(b.bucket, b.segment, b.number);
   });
   if (info_.removed.rows > 0) read_removed();
+  if (info_.axis == Axis::features) expect_present(row_facts_path(path_, info_.row_facts.number));
 }
 
 // Puts the removed ids in the order of the chunks. Whether a chunk has them is found out when it is read.
@@ -263,6 +265,44 @@ void Store::gather(std::span<const uint64_t> row_ids, RowBlock& into) const {
   if (!builder.empty()) flush();
 }
 
+namespace {
+
+// Where a chunk begins and ends: a row's id, and for a column the place of its first or last entry.
+struct ChunkEnds {
+  uint64_t first_id = 0;
+  uint64_t last_id = 0;
+  uint32_t first_index = 0;
+  uint32_t last_index = 0;
+};
+
+ChunkEnds ends_of(const Chunk& chunk, RowBuffer& buffer) {
+  if (chunk.rows() == 0) return {};
+  const Row last = chunk.row(chunk.rows() - 1, buffer);
+  ChunkEnds ends{.last_id = last.id, .last_index = last.index.empty() ? 0 : last.index.back()};
+  const Row first = chunk.row(0, buffer);
+  ends.first_id = first.id;
+  ends.first_index = first.index.empty() ? 0 : first.index.front();
+  return ends;
+}
+
+// Ids increase from chunk to chunk of a bucket; only a column may go on, and then so do its entries. Returns how often
+// one does.
+uint64_t check_order(const Store& store, const std::vector<ChunkEnds>& ends) {
+  uint64_t continued = 0;
+  for (size_t i = 1; i < ends.size(); ++i) {
+    if (store.chunks()[i].bucket != store.chunks()[i - 1].bucket) continue;
+    const ChunkEnds& before = ends[i - 1];
+    const bool continues = store.info().axis == Axis::features && ends[i].first_id == before.last_id &&
+                           ends[i].first_index > before.last_index;
+    if (!continues && ends[i].first_id <= before.last_id)
+      fail(ErrorKind::damaged, "{}: it does not continue the chunk before it", store.name_of(store.chunks()[i]));
+    if (continues) ++continued;
+  }
+  return continued;
+}
+
+}  // namespace
+
 VerifyReport verify(const Store& store, size_t threads, const std::function<void(uint64_t)>& observer) {
   std::atomic<size_t> next = 0;
   std::mutex mutex;
@@ -271,13 +311,16 @@ VerifyReport verify(const Store& store, size_t threads, const std::function<void
   uint64_t bytes = 0;
   std::map<int32_t, uint64_t> labels;
   const StoreInfo& info = store.info();
+  std::vector<ChunkEnds> ends(store.chunks().size());
   run_on_threads(
       threads,
       [&](size_t) {
         Chunk chunk;
+        RowBuffer buffer;
         for (size_t number = next++; number < store.chunks().size(); number = next++) {
           store.read(number, chunk);
           chunk.decode();
+          ends[number] = ends_of(chunk, buffer);
           for (size_t row = 0; row < chunk.rows(); ++row)
             if (bucket_of(info.seed, chunk.id(row), info.buckets) != store.chunks()[number].bucket ||
                 chunk.id(row) >= info.next_row_id)
@@ -302,6 +345,13 @@ VerifyReport verify(const Store& store, size_t threads, const std::function<void
          nonzeros, info.nonzeros);
   if (labels != info.labels)
     fail(ErrorKind::damaged, "'{}' is damaged: the rows have other labels than it says", manifest_path(store.path()));
+  const uint64_t continued = check_order(store, ends);
+  if (info.axis == Axis::features) {
+    if (rows - continued != info.columns)
+      fail(ErrorKind::damaged, "'{}' is damaged: {} columns are there instead of {}", manifest_path(store.path()),
+           rows - continued, info.columns);
+    check_row_facts(store.path(), info);
+  }
   return {.chunks = store.chunks().size(), .rows = rows, .bytes = store.bytes()};
 }
 

@@ -46,7 +46,7 @@ StoreWriter::StoreWriter(const std::string& path) : path_(path), folder_(path + 
 }
 
 std::unique_ptr<StoreWriter> StoreWriter::open_existing(const std::string& path, std::string_view purpose) {
-  read_manifest(path);  // a path that is no store is refused before a lock is put there
+  expect_rows(read_manifest(path), path);  // a path that is no store is refused before a lock is put there
   auto writer = std::unique_ptr<StoreWriter>(new StoreWriter());
   writer->path_ = path;
   writer->folder_ = path;

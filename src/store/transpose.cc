@@ -19,6 +19,9 @@ namespace {
 constexpr uint64_t kMostRanges = 16384;  // that entries are counted in before they are parted
 constexpr uint64_t kMostParts = 256;     // files at once
 constexpr uint64_t kLeastPartBuffer = 16 << 10;
+constexpr size_t kMostPartBuffer = 32768;  // entries
+constexpr uint64_t kTellEntries = 32768;
+constexpr uint64_t kLeastSortBytes = uint64_t{1} << 20;
 constexpr uint64_t kOwnBytes = uint64_t{1} << 20;  // of the sampler, the ranges, and pieces on their way
 
 // How --memory is shared out.
@@ -30,22 +33,24 @@ struct TransposePlan {
                            rows.info().removed.rows * sizeof(uint64_t);
     const uint64_t window = StoreEntries::least_window(rows);
     const auto needed = [&](size_t count) {
-      return fixed + window + ColumnWriter::memory_bytes(chunk_bytes, count) + (uint64_t{1} << 20);
+      return fixed + window + ColumnWriter::memory_bytes(chunk_bytes, count) + kLeastSortBytes;
     };
+    least_bytes = needed(1);
     threads = std::max<size_t>(1, options.threads);
     while (threads > 1 && needed(threads) > options.memory_bytes) --threads;
-    if (needed(threads) > options.memory_bytes)
+    if (least_bytes > options.memory_bytes)
       fail(ErrorKind::memory, "to transpose this store, whose chunks take up to {} in memory, give --memory {} or more",
-           human_bytes(window / 2), human_bytes(needed(threads) + (uint64_t{1} << 20)));
+           human_bytes(window / 2), human_bytes(least_bytes + (uint64_t{1} << 20)));
     const uint64_t rest = options.memory_bytes - needed(threads);
     window_bytes = window + std::min(window, rest / 4);
-    sort_bytes = (uint64_t{1} << 20) + rest - (window_bytes - window);
+    sort_bytes = kLeastSortBytes + rest - (window_bytes - window);
   }
 
   uint64_t chunk_bytes;
   size_t threads;
   uint64_t window_bytes;  // of rows read ahead
   uint64_t sort_bytes;    // of entries in memory
+  uint64_t least_bytes;   // what it takes in all, at least
 };
 
 // The gaps of some columns before any column is there: those features that come first, each in a slot of its own.
@@ -116,7 +121,10 @@ class Transposing {
     columns_.finish();
     writer_.set_columns(columns_.columns(), facts_);
     writer_.commit();
-    return {.columns = columns_.columns(), .nonzeros = info.nonzeros, .bytes = writer_.info().bytes()};
+    return {.columns = columns_.columns(),
+            .nonzeros = info.nonzeros,
+            .bytes = writer_.info().bytes(),
+            .spilled_bytes = spilled_};
   }
 
  private:
@@ -148,10 +156,99 @@ class Transposing {
   void work(EntrySource& source, const Span& span, RangeCounts* counts) {
     if (span.features() == 1)
       stream(source, span);
-    else if (fits(span) && span.dense())
+    else if (fits(span) && !span.dense())
+      sort_by_comparing(source, span);
+    else if (counts == nullptr)
+      count_and_work(source, span);
+    else if (fits(span))
       sort_by_counting(source, span, *counts);
     else
-      sort_by_comparing(source, span);
+      part(source, span, std::move(*counts));
+  }
+  void count_and_work(EntrySource& source, const Span& span) {
+    RangeCounts counts(span, shift_for(span));
+    source.for_each([&](std::span<const Entry> entries) { counts.add(entries); });
+    work(source, span, &counts);
+  }
+
+  // Spills every part of the span to a file of its own, then works on one after the other. A part may still be too
+  // large, and is parted again then; it has fewer features than the whole.
+  void part(EntrySource& source, const Span& span, RangeCounts counts) {
+    const std::vector<Span> parts = cut(span, counts);
+    if (parts.size() == 1) {
+      counts = RangeCounts({.end = 1}, 0);
+      return work(source, parts[0], nullptr);
+    }
+    check_disk(span);
+    std::vector<uint16_t> part_of(counts.counts.size());
+    for (size_t i = 0; i < parts.size(); ++i)
+      for (uint64_t range = (parts[i].begin - span.begin) >> counts.shift;
+           range <= (parts[i].end - 1 - span.begin) >> counts.shift; ++range)
+        part_of[range] = static_cast<uint16_t>(i);
+    std::vector<std::unique_ptr<SpilledEntries>> files;
+    std::vector<std::vector<Entry>> buffers(parts.size());
+    const size_t room = plan_.sort_bytes / parts.size() / sizeof(Entry);
+    for (std::vector<Entry>& buffer : buffers) {
+      files.push_back(std::make_unique<SpilledEntries>(spill_path(writer_.folder(), ++spills_), context_.stop));
+      buffer.reserve(std::min(room, kMostPartBuffer));
+    }
+    total_ += span.entries;
+    const auto spill = [&](size_t number) {
+      files[number]->write(buffers[number]);
+      spilled_ += buffers[number].size() * sizeof(Entry);
+      buffers[number].clear();
+    };
+    source.for_each([&](std::span<const Entry> entries) {
+      for (const Entry& entry : entries) {
+        const size_t number = part_of[(entry.feature - span.begin) >> counts.shift];
+        buffers[number].push_back(entry);
+        if (buffers[number].size() == buffers[number].capacity()) spill(number);
+      }
+      moved(entries.size());
+    });
+    for (size_t i = 0; i < parts.size(); ++i) {
+      spill(i);
+      files[i]->end_writing();
+    }
+    buffers = {};
+    part_of = {};
+    counts = RangeCounts({.end = 1}, 0);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      work(*files[i], parts[i], nullptr);
+      files[i].reset();
+    }
+  }
+
+  // Neighbouring ranges that fit the memory together, those without entries left out; fewer and larger parts where
+  // there would be more files than their buffers allow.
+  std::vector<Span> cut(const Span& span, const RangeCounts& counts) const {
+    const uint64_t most = std::clamp<uint64_t>(plan_.sort_bytes / kLeastPartBuffer, 2, kMostParts);
+    for (uint64_t bytes = plan_.sort_bytes;; bytes *= 2) {
+      std::vector<Span> parts;
+      for (uint64_t range = 0; range < counts.counts.size(); ++range) {
+        if (counts.counts[range] == 0) continue;
+        const uint64_t begin = span.begin + (range << counts.shift);
+        const uint64_t end = std::min(span.end, begin + (uint64_t{1} << counts.shift));
+        const Span joined{parts.empty() ? begin : parts.back().begin, end,
+                          (parts.empty() ? 0 : parts.back().entries) + counts.counts[range]};
+        if (!parts.empty() && joined.memory_bytes() <= bytes)
+          parts.back() = joined;
+        else
+          parts.push_back({begin, end, counts.counts[range]});
+      }
+      if (parts.size() <= most) return parts;
+    }
+  }
+
+  void check_disk(const Span& span) const {
+    const uint64_t needed = span.entries * sizeof(Entry);
+    const uint64_t free = free_disk_bytes(writer_.folder());
+    if (needed <= free) return;
+    fail(ErrorKind::io,
+         "in this memory, transposing needs {} on disk for a while, and the disk of '{}' has {} free: free some space, "
+         "or give --memory {} or more, which needs no files",
+         human_bytes(needed), writer_.folder(), human_bytes(free),
+         human_bytes(plan_.least_bytes + 2 * span.memory_bytes()));
   }
 
   // A single feature's entries come in their order.
@@ -207,8 +304,12 @@ class Transposing {
     columns_.add(feature, places, values);
     moved(places.size());
   }
+  // Not for every column: looking at a clock takes as long as moving a few entries.
   void moved(uint64_t entries) {
     done_ += entries;
+    if (done_ < told_ + kTellEntries) return;
+    told_ = done_;
+    check_stop(context_.stop);
     context_.observer(std::min(done_, total_), total_);
   }
 
@@ -219,10 +320,19 @@ class Transposing {
   ColumnWriter columns_;
   RowFactsInfo facts_;
   uint64_t done_ = 0;
+  uint64_t told_ = 0;
   uint64_t total_;
+  uint64_t spills_ = 0;   // files so far
+  uint64_t spilled_ = 0;  // bytes
 };
 
 }  // namespace
+
+uint64_t least_transpose_memory(const Store& rows, const TransposeOptions& options) {
+  TransposeOptions any = options;
+  any.memory_bytes = UINT64_MAX / 2;
+  return TransposePlan(rows, any).least_bytes;
+}
 
 TransposeReport transpose(const Store& rows, const TransposeOptions& options, const TransposeContext& context) {
   const Stopwatch watch;

@@ -34,6 +34,9 @@ struct TransposeReport {
   double seconds = 0;
 };
 
+// Less memory_bytes than this are refused.
+uint64_t least_transpose_memory(const Store& rows, const TransposeOptions& options);
+
 // Makes the columns anew, whether there are some or not; those are replaced when the new ones are complete. The columns
 // of a column store are the rows again, by their places: Row::id is a row's place, Row::index its features.
 TransposeReport transpose(const Store& rows, const TransposeOptions& options, const TransposeContext& context = {});

@@ -66,6 +66,7 @@ class OriginalOrder {
 }  // namespace
 
 void for_each_row_in_order(const Store& store, const std::function<void(const Row&)>& visit) {
+  expect_rows(store.info(), store.path());
   OriginalOrder original(store.features());
   RowBuffer buffer;
   const std::span<const ChunkInfo> chunks = store.chunks();

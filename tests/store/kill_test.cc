@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include "store/columns.h"
 #include "support/packing.h"
 #include "support/process.h"
 
@@ -135,6 +136,29 @@ TEST_F(Kill, InCompactLeavesTheOldStoreOrTheNewOneAndCompactingAgainWorks) {
   };
   kill_often(
       words, kills_a_test() / 3 + 1, [&] { copy_store(old, store); }, judge);
+}
+
+TEST_F(Kill, InTransposeLeavesNoColumnsOrAllOfThemAndTransposingAgainWorks) {
+  const std::string store = *folder_ / "killed.store";
+  const std::vector<std::string> words = {"transpose", store, "--memory", "32M", "-q"};
+  copy_store(first_store(), store);
+  ASSERT_EQ(linblock(words).exit_code, 0);
+  const uint64_t columns = contents_of(columns_path(store));
+  int absent = 0;
+  const auto judge = [&](bool killed) {
+    ASSERT_EQ(contents_of(store), first_);
+    if (columns_state(Store::open(store)) == ColumnsState::absent) {
+      ASSERT_TRUE(killed);
+      ++absent;
+      const Ended again = linblock(words);
+      ASSERT_EQ(again.exit_code, 0) << again.errors;
+    }
+    ASSERT_EQ(contents_of(columns_path(store)), columns);
+    ASSERT_EQ(columns_state(Store::open(store)), ColumnsState::fresh);
+  };
+  kill_often(
+      words, kills_a_test() / 3 + 1, [&] { copy_store(first_store(), store); }, judge);
+  EXPECT_GE(absent, 1);
 }
 
 TEST_F(Kill, InRemoveLeavesTheOldStoreOrTheNewOne) {

@@ -1,6 +1,8 @@
 // --memory 16M is what the system sees: the real program in a memory cgroup, on data that is hard to hold.
 #include <gtest/gtest.h>
 
+#include "store/columns.h"
+#include "store/store_writer.h"
 #include "support/memory_budget.h"
 #include "support/packing.h"
 
@@ -146,6 +148,64 @@ TEST_F(Memory, HoldsForCompactingLongRows) {
   ASSERT_EQ(linblock({"remove", store_, "--rows", text("ids", 1, [](uint64_t) { return "7\n"; }), "-q"}).exit_code, 0);
   expect_held(in_sixteen_megabytes({"compact", store_}));
   EXPECT_EQ(verify(Store::open(store_), 2).rows, 299U);
+}
+
+TEST_F(Memory, HoldsForTransposingTwentyTimesTheBudget) {
+  {
+    StoreWriter writer(store_);
+    writer.begin({.chunk_bytes = 48 << 10});
+    Random random(1);
+    OwnedRow row;
+    row.index.resize(500);
+    row.value.resize(500);
+    for (uint64_t i = 0; writer.info().next_row_id * row.index.size() < 20 * kBudget / 5; ++i) {
+      for (size_t k = 0; k < row.index.size(); ++k) {
+        row.index[k] = static_cast<uint32_t>(100 * k + random.below(100));
+        row.value[k] = static_cast<float>(random.unit());
+      }
+      row.label = i % 2 == 0 ? 1 : -1;
+      writer.add(row.view());
+    }
+    writer.commit();
+  }
+  const Store rows = Store::open(store_);
+  ASSERT_GE(rows.bytes(), 20 * kBudget);
+  expect_held(in_sixteen_megabytes({"transpose", store_, "--threads", "2"}));
+  EXPECT_EQ(Columns::open(rows).store().info().nonzeros, rows.info().nonzeros);
+}
+
+TEST_F(Memory, HoldsForTransposingOnAnyThreadsWithAnyCodec) {
+  const std::string path = documents("data.svm", 30000);
+  for (const char* codec : {"none", "lz4", "zstd", "zlib"})
+    for (const char* threads : {"1", "4"}) {
+      SCOPED_TRACE(std::string(codec) + ", threads " + threads);
+      ASSERT_EQ(linblock({"pack", "-o", store_, path, "--memory", "16M", "-q", "--codec", codec}).exit_code, 0);
+      expect_held(in_sixteen_megabytes({"transpose", store_, "--threads", threads}));
+      verify(Store::open(columns_path(store_)), 2);
+      std::filesystem::remove_all(store_);
+    }
+}
+
+// Columns of every length, features of every distance, long rows: the same in 16 MB.
+TEST_F(Memory, HoldsForTransposingWhatIsHardToHold) {
+  std::string line = "1";
+  for (int i = 1; line.size() < 100000; ++i) line += " " + std::to_string(i * 2) + ":0." + std::to_string(i % 1000 + 1);
+  const std::vector<std::string> paths = {
+      text("wide.svm", 300000,
+           [](uint64_t i) {
+             return "1 " + std::to_string(i % 100 + 1) + ":1 " + std::to_string(mix64(0, i) % 4294967295U + 200) +
+                    ":0.5\n";
+           }),
+      text("few.svm", 1500000, [](uint64_t i) { return "1 1:0." + std::to_string(i % 9999 + 1) + " 2:1\n"; }),
+      text("long.svm", 300, [&](uint64_t) { return line + "\n"; }),
+  };
+  for (const std::string& path : paths) {
+    SCOPED_TRACE(path);
+    ASSERT_EQ(linblock({"pack", "-o", store_, path, "--memory", "16M", "-q"}).exit_code, 0);
+    expect_held(in_sixteen_megabytes({"transpose", store_}));
+    verify(Store::open(columns_path(store_)), 2);
+    std::filesystem::remove_all(store_);
+  }
 }
 
 // What cannot be done in so little memory is refused, with the exit code for it.

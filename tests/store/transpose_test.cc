@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "store/entries.h"
 #include "store/remove.h"
 #include "support/arbitrary_rows.h"
 #include "support/columns.h"
@@ -135,6 +136,82 @@ TEST(Transpose, TwiceGivesTheRows) {
   for (const auto& [feature, entries] : expected_columns(rows))
     for (const auto& [place, value] : entries) by_place[place].emplace_back(feature, value);
   EXPECT_EQ(columns_in(again.store()), by_place);
+}
+
+// So little memory that everything goes through files, several times over.
+TransposeOptions least_memory(const Store& rows, size_t threads = 1) {
+  TransposeOptions options = small_transpose(threads);
+  options.memory_bytes = least_transpose_memory(rows, options);
+  return options;
+}
+
+TEST(Transpose, BytesAreTheSameOnAnyNumberOfThreadsAndInAnyMemory) {
+  for (const uint32_t features : {400U, 4000000U}) {  // dense, and far apart
+    SCOPED_TRACE(features);
+    const Folder folder;
+    const std::string path = folder / "store";
+    pack_rows(sample_rows(40000, 1, 0, features), path, small_options("lz4"));
+    const Store rows = Store::open(path);
+    EXPECT_EQ(transpose(rows, {}).spilled_bytes, 0);
+    const auto expected = files_of(columns_path(path));
+    for (const size_t threads : {1U, 2U, 4U}) {
+      std::filesystem::remove_all(columns_path(path));
+      TransposeOptions options;
+      options.threads = threads;
+      transpose(rows, options);
+      EXPECT_TRUE(files_of(columns_path(path)) == expected) << threads << " threads";
+      std::filesystem::remove_all(columns_path(path));
+      EXPECT_GE(transpose(rows, least_memory(rows, threads)).spilled_bytes, rows.info().nonzeros * sizeof(Entry));
+      EXPECT_TRUE(files_of(columns_path(path)) == expected) << threads << " threads, spilled";
+    }
+  }
+}
+
+// One feature of more entries than the memory takes among others, far away and near.
+TEST(Transpose, AHugeColumnStreamsThrough) {
+  const Folder folder;
+  const std::string path = folder / "store";
+  std::vector<OwnedRow> rows(200000);
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    rows[i] = {.id = i, .label = i % 3 == 0 ? 1 : -1, .index = {1 + i % 7, 1000000}, .value = {1, 0.5F}};
+    rows[i].value[1] = static_cast<float>(i % 11);
+    if (i % 5 == 0) rows[i].index.push_back(1000001 + i), rows[i].value.push_back(2);
+  }
+  pack_rows(rows, path, small_options());
+  const Store store = Store::open(path);
+  TransposeOptions options = least_memory(store);
+  ASSERT_GT(200000 * sizeof(Entry), uint64_t{1} << 20);  // what that leaves for sorting
+  expect_transposed(path, options);
+}
+
+TEST(Transpose, TooLittleMemoryIsRefusedWithTheRemedy) {
+  const Folder folder;
+  pack_rows(sample_rows(1000), folder / "store", small_options());
+  const Store rows = Store::open(folder / "store");
+  TransposeOptions options = least_memory(rows);
+  options.memory_bytes -= 1;
+  expect_error(ErrorKind::memory, {"--memory"}, [&] { transpose(rows, options); });
+  EXPECT_FALSE(std::filesystem::exists(columns_path(rows.path())));
+}
+
+TEST(Transpose, InterruptedLeavesNothing) {
+  const Folder folder;
+  pack_rows(sample_rows(30000), folder / "store", small_options());
+  const Store rows = Store::open(folder / "store");
+  std::atomic<bool> stop = false;
+  const TransposeContext context{.observer = [&](uint64_t done, uint64_t total) { stop = stop || done > total / 3; },
+                                 .stop = &stop};
+  expect_error(ErrorKind::interrupted, {"as they were"}, [&] { transpose(rows, least_memory(rows), context); });
+  EXPECT_FALSE(std::filesystem::exists(columns_path(rows.path())));
+}
+
+TEST(Transpose, AStoreThatHasChangedSinceIsRefused) {
+  const Folder folder;
+  pack_rows(sample_rows(100), folder / "store", small_options());
+  const Store rows = Store::open(folder / "store");
+  remove_rows(folder / "store", {.ids = {1}});
+  expect_error(ErrorKind::io, {"changed", "linblock transpose"}, [&] { transpose(rows, small_transpose()); });
+  EXPECT_FALSE(std::filesystem::exists(columns_path(rows.path())));
 }
 
 RC_GTEST_PROP(Transpose, ArbitraryRowsAreTransposed, ()) {

@@ -1,0 +1,87 @@
+#include "store/transpose.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "cli/commands.h"
+#include "store/columns.h"
+
+namespace linblock::cli {
+
+namespace {
+
+struct Request {
+  std::string store;
+  std::string codec;  // empty: as the rows'
+  bool force = false;
+  TransposeOptions options;
+};
+
+void print_json(const Request& request, bool changed, const TransposeReport& report) {
+  const nlohmann::ordered_json summary = {{"store", request.store},    {"changed", changed},
+                                          {"columns", report.columns}, {"nonzeros", report.nonzeros},
+                                          {"bytes", report.bytes},     {"spilled_bytes", report.spilled_bytes},
+                                          {"seconds", report.seconds}, {"peak_memory_bytes", peak_resident_bytes()}};
+  fmt::print("{}\n", summary.dump());
+}
+
+void run_transpose(Request& request, Session& session) {
+  if (!request.codec.empty()) request.options.codec = codec_of(request.codec);
+  const Store rows = Store::open(request.store);
+  expect_rows(rows.info(), request.store);
+  // Columns that cannot even be opened are made again.
+  const ColumnsState state = request.force ? ColumnsState::stale : columns_state(rows);
+  if (state == ColumnsState::fresh) {
+    const Columns columns = Columns::open(rows);
+    const StoreInfo& info = columns.store().info();
+    if (session.json)
+      print_json(request, false, {.columns = info.columns, .nonzeros = info.nonzeros, .bytes = info.bytes()});
+    session.terminal.say(
+        fmt::format("{} has fresh columns, {} of them in {}: there is nothing to do (--force makes "
+                    "them again)",
+                    request.store, grouped(info.columns), human_bytes(info.bytes())));
+    return;
+  }
+  ProgressBar bar(session.terminal, "transposing");
+  TransposeContext context{.stop = &session.stop};
+  context.observer = [&](uint64_t done, uint64_t total) {
+    bar.show(total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total), "of the entries moved");
+  };
+  const TransposeReport report = transpose(rows, request.options, context);
+  bar.finish();
+  if (session.json) print_json(request, true, report);
+  session.terminal.say(fmt::format(
+      "transposed {} rows into {} feature columns, {} nonzeros, {}, in {:.2f} s ({} of memory{})",
+      grouped(rows.info().rows), grouped(report.columns), grouped(report.nonzeros), human_bytes(report.bytes),
+      report.seconds, human_bytes(peak_resident_bytes()),
+      report.spilled_bytes == 0 ? "" : fmt::format(", {} through files", human_bytes(report.spilled_bytes))));
+  session.terminal.say(fmt::format("next: linblock train {} --solver primal -o model", request.store));
+}
+
+}  // namespace
+
+void add_transpose(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("transpose", "Keep a store's feature columns beside its rows, for solvers that work on them");
+  auto request = std::make_shared<Request>();
+  command->add_option("STORE", request->store, "The store to transpose")->required()->type_name("");
+  add_memory_option(*command, request->options.memory_bytes);
+  add_threads_option(*command, request->options.threads);
+  command->add_option("--codec", request->codec, "none, lz4, zstd or zlib (default: the codec of the rows)")
+      ->check(CLI::IsMember({"none", "lz4", "zstd", "zlib"}))
+      ->type_name("NAME");
+  command->add_flag("--force", request->force, "Make the columns again though they are fresh");
+  add_json_option(*command, session);
+  add_quiet_option(*command, session);
+  add_examples(
+      *command,
+      "  linblock transpose train.store\n"
+      "  linblock transpose train.store --memory 64M --codec zstd\n\n"
+      "The columns are in train.store/columns. Entries that do not fit the memory go through files there (12 bytes a\n"
+      "nonzero), which are gone at the end. Killed before that, the columns are absent or as they were. Columns are\n"
+      "stale once rows are appended, removed or compacted: 'linblock info' says so, and this makes them again.");
+  command->callback([request, &session] { run_transpose(*request, session); });
+}
+
+}  // namespace linblock::cli
