@@ -28,7 +28,7 @@ double best_scaled_dual(const SquaredHinge&, double v2, const ForEachRow& for_ea
 
 template <class ForEachRow>
 double best_scaled_dual(const Logistic&, double v2, const ForEachRow& for_each_row) {
-  constexpr int kSteps = 4;  // of Newton's method, which begins next to the answer when it matters
+  constexpr int kSteps = 10;  // of Newton's method, which begins next to the answer when it matters
   double largest = 0;
   for_each_row([&](double share, double) { largest = std::max(largest, share); });
   if (largest <= 0) return 0;
@@ -53,8 +53,9 @@ double best_scaled_dual(const Logistic&, double v2, const ForEachRow& for_each_r
     value -= 0.5 * scale * scale * v2;
     slope -= scale * v2;
     best = std::max(best, value);
-    const double next = std::clamp(bend > 0 ? scale + slope / bend : scale, 0.1 * scale, most);
-    if (std::abs(next - scale) < 1e-9 * scale) break;
+    // Not all the way to the bound, from where Newton's method comes back but slowly.
+    const double next = std::clamp(bend > 0 ? scale + slope / bend : scale, 0.1 * scale, 0.2 * scale + 0.8 * most);
+    if (std::abs(next - scale) < 1e-7 * scale) break;
     scale = next;
   }
   return best;
