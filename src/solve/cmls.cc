@@ -60,7 +60,7 @@ class CmlsDescent : public ColumnDescent {
     const double smooth2 = smooth() * smooth();
     for (size_t at = 0; at < visits.size(); ++at) {
       if (must_leave(at, working)) return false;
-      visits.look_ahead(block, at);
+      visits.look_ahead(block, at, task_.weights());
       step_along(task_.view(block, visits[at], buffer), smooth2);
     }
     return true;

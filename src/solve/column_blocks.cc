@@ -96,17 +96,22 @@ void ColumnVisits::arrange(ColumnOrder order, Random random) {
   places_ = std::move(drawn);
 }
 
-void ColumnVisits::look_ahead(const Block& block, size_t at) const {
-  const auto bring = [&](size_t number, bool place) {
-    if (number >= places_.size() || places_[number].is_bias()) return;
-    const Chunk& chunk = *block.chunks[places_[number].chunk];
-    if (place)
-      chunk.prefetch_place(places_[number].row);
-    else
-      chunk.prefetch(places_[number].row);
-  };
-  bring(at + 4, true);
-  bring(at + 2, false);
+void ColumnVisits::look_ahead(const Block& block, size_t at, const double* weights) const {
+  // First where a column stands, a few visits later the column itself.
+  constexpr size_t kFar = 12;
+  constexpr size_t kNear = 6;
+  if (at + kFar < places_.size()) {
+    if (const ColumnPlace place = places_[at + kFar]; !place.is_bias()) {
+      block.chunks[place.chunk]->prefetch_place(place.row);
+      block.chunks[place.chunk]->prefetch_id(place.row);
+    }
+  }
+  if (at + kNear < places_.size()) {
+    if (const ColumnPlace place = places_[at + kNear]; !place.is_bias()) {
+      block.chunks[place.chunk]->prefetch(place.row);
+      __builtin_prefetch(weights + block.chunks[place.chunk]->id(place.row));
+    }
+  }
 }
 
 uint32_t ColumnView::pieces_of(const Block& block, ColumnPlace place) {

@@ -45,8 +45,9 @@ class ColumnVisits {
 
   size_t size() const { return places_.size(); }
   ColumnPlace operator[](size_t number) const { return places_[number]; }
-  // Columns are visited in random order: they are on their way from memory before their turn comes.
-  void look_ahead(const Block& block, size_t at) const;
+  // Columns are visited in random order: they, and the weights of their features, are on their way from memory before
+  // their turn comes.
+  void look_ahead(const Block& block, size_t at, const double* weights) const;
 
  private:
   std::vector<ColumnPlace> places_;

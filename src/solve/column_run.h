@@ -76,6 +76,9 @@ class ColumnRun {
 
  private:
   static constexpr double kFirstTrust = 0.5;
+  // In cyclic order a feature's slope is met when its neighbours have just been dealt with, and says little of those
+  // that they leave behind.
+  static constexpr double kMostTrust = 1000;
   static constexpr uint64_t kSalt = 0xfea7;  // apart from the seed's other uses
 
   BlockOrder order_of(ColumnOrder order, int pass) const {
@@ -147,7 +150,7 @@ class ColumnRun {
   const ColumnUnits units_;
   Run run_;
   std::unique_ptr<ColumnRows> shared_;
-  Tasks<Descent> tasks_;
+  Tasks<Descent> tasks_{kMostTrust};
   ColumnVisits visits_;
 };
 

@@ -53,6 +53,7 @@ class ColumnTask {
   ColumnView view(const Block& block, ColumnPlace place, RowBuffer& buffer) const {
     return {block, place, problem_.bias, states_.size(), buffer};
   }
+  const double* weights() const { return weights_.data(); }
   double squared_weights() const;
   // Of all rows at the present states.
   double losses() const;

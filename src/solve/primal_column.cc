@@ -48,7 +48,7 @@ class PrimalDescent : public ColumnDescent {
                 goes_on = false;
                 return;
               }
-              visits.look_ahead(block, at);
+              visits.look_ahead(block, at, task_.weights());
               step_along(kept, task_.view(block, visits[at++], buffer));
             }
           },

@@ -28,6 +28,9 @@ class Tasks {
     Certificate estimate = {};
   };
 
+  // `most_trust`: above 1 where estimates can be too low.
+  explicit Tasks(double most_trust = 1) : most_trust_(most_trust) {}
+
   // Estimates are of losses before a step, and so too high: certificates are tried early where `trust` is small.
   Descent& add(const Task& task, Solution& solution, Descent descent, double trust) {
     tasks_.push_back(std::unique_ptr<One>(new One{.task = task,
@@ -130,12 +133,13 @@ class Tasks {
       One& task = *one;
       const double gap = task.certificate.gap();
       if (const double estimate = task.estimate.gap(); estimate > 0 && std::isfinite(estimate))
-        task.trust = std::clamp(gap / estimate, 0.1, 1.0);
+        task.trust = std::clamp(gap / estimate, 0.1, most_trust_);
       task.done = gap <= options.tolerance;
       if (!report.certified || gap > report.certified->gap()) report.certified = task.certificate;
     }
   }
 
+  double most_trust_;
   std::vector<std::unique_ptr<One>> tasks_;  // at fixed places: descents point to their solutions
 };
 

@@ -101,6 +101,7 @@ class Chunk {
     __builtin_prefetch(&value_begin_[row]);
     __builtin_prefetch(&labels_[row]);
   }
+  void prefetch_id(size_t row) const { __builtin_prefetch(&ids_[row]); }
   void prefetch(size_t row) const;
   // As it stands here, to be put into another chunk of the same store.
   EncodedRow encoded(size_t row, RowBuffer& buffer) const;
