@@ -98,27 +98,17 @@ struct PlainColumns {
   void add_slopes(const Piece& piece, const TaskRows& rows, Slopes& sums) const {
     with_weights(rows, [&](auto weighted) {
       // Two sums of each, so that an addition need not wait for the last one.
-      std::array<Slopes, 2> lanes{};
-      const auto add = [&](size_t k, Slopes& lane) {
-        const size_t place = piece.place(k);
-        const Side& side = rows.side(place);
-        const double x = piece.value(k);
-        const double margin = side.sign * rows.state[place];
-        const double pull = rows.template cost<decltype(weighted)::value>(side, place) * x;
-        const auto [derivative, curvature] = loss_slopes(margin);
-        lane.slope += pull * side.sign * derivative;
-        lane.bend += pull * x * curvature;
-        lane.squares += is_seen(margin) ? pull * x : 0;
-      };
+      Slopes even;
+      Slopes odd;
       size_t k = 0;
       for (; k + 2 <= piece.count; k += 2) {
-        add(k, lanes[0]);
-        add(k + 1, lanes[1]);
+        add_one<decltype(weighted)::value>(piece, k, rows, even);
+        add_one<decltype(weighted)::value>(piece, k + 1, rows, odd);
       }
-      if (k < piece.count) add(k, lanes[0]);
-      sums.slope += lanes[0].slope + lanes[1].slope;
-      sums.bend += lanes[0].bend + lanes[1].bend;
-      sums.squares += lanes[0].squares + lanes[1].squares;
+      if (k < piece.count) add_one<decltype(weighted)::value>(piece, k, rows, even);
+      sums.slope += even.slope + odd.slope;
+      sums.bend += even.bend + odd.bend;
+      sums.squares += even.squares + odd.squares;
     });
   }
 
@@ -147,6 +137,19 @@ struct PlainColumns {
   static double product_of(double state) { return state; }
 
  protected:
+  template <bool kWeighted, class Piece>
+  [[gnu::always_inline]] void add_one(const Piece& piece, size_t k, const TaskRows& rows, Slopes& sums) const {
+    const size_t place = piece.place(k);
+    const Side& side = rows.side(place);
+    const double x = piece.value(k);
+    const double margin = side.sign * rows.state[place];
+    const double pull = rows.template cost<kWeighted>(side, place) * x;
+    const auto [derivative, curvature] = loss_slopes(margin);
+    sums.slope += pull * side.sign * derivative;
+    sums.bend += pull * x * curvature;
+    sums.squares += is_seen(margin) ? pull * x : 0;
+  }
+
   void add_change(const TaskRows& rows, size_t place, double before, double after, LossChange& sum) const {
     const double sign = rows.side(place).sign;
     if (!is_seen(sign * before)) return;
@@ -158,7 +161,7 @@ struct PlainColumns {
   }
 
   // Both at once: they share an exponential.
-  std::pair<double, double> loss_slopes(double margin) const {
+  [[gnu::always_inline]] std::pair<double, double> loss_slopes(double margin) const {
     if constexpr (std::is_same_v<L, Logistic>) {
       const double share = 1 / (1 + std::exp(margin));
       return {-share, share * (1 - share)};
