@@ -1,5 +1,6 @@
 #include "cli/learning.h"
 
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -29,6 +30,28 @@ void add_class_weight(const std::string& text, TrainOptions& options) {
                     std::isfinite(weight);
   if (!good) fail(ErrorKind::usage, "--class-weight '{}' is not LABEL=WEIGHT (such as 1=2.5) or balanced", text);
   options.class_weights[label] = weight;
+}
+
+template <typename Value, size_t kCount>
+using Choices = std::array<std::pair<std::string_view, Value>, kCount>;
+
+constexpr Choices<ColumnOrder, 4> kOrders = {{{"permuted", ColumnOrder::permuted},
+                                              {"cyclic", ColumnOrder::cyclic},
+                                              {"once", ColumnOrder::once},
+                                              {"online", ColumnOrder::online}}};
+constexpr Choices<Exponential, 4> kExponentials = {{{"auto", Exponential::automatic},
+                                                    {"stored", Exponential::stored},
+                                                    {"fast", Exponential::fast},
+                                                    {"library", Exponential::library}}};
+
+template <typename Value, size_t kCount>
+Value choice_of(const std::string& text, const char* option, const Choices<Value, kCount>& choices) {
+  std::string names;
+  for (size_t i = 0; i < kCount; ++i) {
+    if (choices[i].first == text) return choices[i].second;
+    names += fmt::format("{}{}", i == 0 ? "" : i + 1 == kCount ? " or " : ", ", choices[i].first);
+  }
+  fail(ErrorKind::usage, "{} '{}' is not {}", option, text, names);
 }
 
 // "within 0.8% of the best possible objective"
@@ -105,7 +128,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
   add_whole_number(*command, "--seed", options.solve.seed, "Of everything random (default: 1)");
   command
       ->add_option("--solver", request->solver,
-                   "dual, newton, pegasos, average or subsample (default: chosen from the data)")
+                   "dual, newton, primal, cmls, pegasos, average or subsample (default: chosen from the data)")
       ->type_name("NAME");
   command
       ->add_option_function<std::string>(
@@ -122,6 +145,23 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
           },
           "pegasos: rows a step: block, row or N (default: row)")
       ->type_name("N");
+  command
+      ->add_option_function<std::string>(
+          "--order",
+          [request](const std::string& name) {
+            request->primal.order = choice_of(name, "--order", kOrders);
+            request->order = request->primal.order;
+          },
+          "primal, cmls: of the features: permuted, cyclic, once or online (default: permuted; cmls: cyclic)")
+      ->type_name("NAME");
+  command
+      ->add_option_function<std::string>(
+          "--exponential",
+          [request](const std::string& name) {
+            request->primal.exponential = choice_of(name, "--exponential", kExponentials);
+          },
+          "primal with --loss logistic: auto, stored, fast or library (default: auto)")
+      ->type_name("NAME");
   command
       ->add_option_function<std::string>(
           "--schedule",
@@ -258,27 +298,30 @@ nlohmann::ordered_json summary_json(const StoreInfo& info, const Summary& summar
   constexpr std::array<const char*, 5> kTerminations = {"converged", "pass_limit", "time_limit", "interrupted",
                                                         "stalled"};
   const Certificate certificate = summary.total();
-  return {{"rows", info.rows},
-          {"features", info.features()},
-          {"nonzeros", info.nonzeros},
-          {"passes", summary.passes},
-          {"bytes_read", summary.costs.bytes},
-          {"seconds",
-           {{"pack", pack_seconds},
-            {"read", summary.costs.read_seconds},
-            {"decode", summary.costs.decode_seconds},
-            {"wait", summary.costs.wait_seconds},
-            {"solve", summary.solve_seconds},
-            {"certify", summary.certify_seconds},
-            {"total", total_seconds}}},
-          {"peak_memory_bytes", peak_resident_bytes()},
-          {"primal", certificate.primal},
-          {"dual", summary.certified ? Json(certificate.dual) : Json(nullptr)},
-          {"gap", summary.certified ? Json(summary.largest_gap()) : Json(nullptr)},
-          {"certified", summary.certified},
-          {"termination", kTerminations[static_cast<size_t>(summary.termination)]},
-          {"solver", name_of_method(summary.plan.method)},
-          {"plan", summary.plan.describe()}};
+  Json json = {{"rows", info.rows},
+               {"features", info.features()},
+               {"nonzeros", info.nonzeros},
+               {"passes", summary.passes},
+               {"bytes_read", summary.costs.bytes},
+               {"seconds",
+                {{"pack", pack_seconds},
+                 {"read", summary.costs.read_seconds},
+                 {"decode", summary.costs.decode_seconds},
+                 {"wait", summary.costs.wait_seconds},
+                 {"solve", summary.solve_seconds},
+                 {"certify", summary.certify_seconds},
+                 {"total", total_seconds}}},
+               {"peak_memory_bytes", peak_resident_bytes()},
+               {"primal", certificate.primal},
+               {"dual", summary.certified ? Json(certificate.dual) : Json(nullptr)},
+               {"gap", summary.certified ? Json(summary.largest_gap()) : Json(nullptr)},
+               {"certified", summary.certified},
+               {"termination", kTerminations[static_cast<size_t>(summary.termination)]},
+               {"solver", name_of_method(summary.plan.method)},
+               {"plan", summary.plan.describe()}};
+  if (summary.column_steps.steps > 0)
+    json["full_steps"] = summary.column_steps.full_share();  // of Newton, along a feature
+  return json;
 }
 
 }  // namespace linblock::cli

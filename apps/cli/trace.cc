@@ -84,6 +84,7 @@ void Trace::pass(const PassReport& report, std::optional<double> test_accuracy) 
   json["dual"] = number(report.certified ? report.certified->dual : report.dual);
   json["gap"] = number(report.certified ? report.certified->gap() : report.gap_estimate());
   if (report.gradient_norm > 0) json["gradient_norm"] = report.gradient_norm;
+  if (report.largest_slope > 0) json["largest_slope"] = report.largest_slope;
   json["certified"] = report.certified.has_value();
   if (report.certified) {
     json["certify_seconds"] = report.certify_seconds;

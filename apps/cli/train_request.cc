@@ -13,13 +13,19 @@ namespace linblock::cli {
 
 namespace {
 
-// Solvers, and options that are theirs alone.
-constexpr std::array<std::pair<const char*, const char*>, 6> kOwnOptions = {{{"dual", "--schedule"},
-                                                                             {"dual", "--blocks"},
-                                                                             {"dual", "--block-order"},
-                                                                             {"dual", "--inner"},
-                                                                             {"dual", "--cache-fraction"},
-                                                                             {"pegasos", "--step"}}};
+// Options that are for some solvers alone; who gives one has chosen the first of them.
+struct OwnOption {
+  const char* name;
+  std::array<std::string_view, 2> solvers;
+};
+constexpr std::array<OwnOption, 8> kOwnOptions = {{{"--schedule", {"dual"}},
+                                                   {"--blocks", {"dual"}},
+                                                   {"--block-order", {"dual"}},
+                                                   {"--inner", {"dual"}},
+                                                   {"--cache-fraction", {"dual"}},
+                                                   {"--step", {"pegasos"}},
+                                                   {"--order", {"primal", "cmls"}},
+                                                   {"--exponential", {"primal"}}}};
 
 void check_state_options(const TrainRequest& request) {
   const std::optional<Method> method = method_of(request);
@@ -31,8 +37,25 @@ void check_state_options(const TrainRequest& request) {
          name);
   if (!primal && !has_state && (request.keep_state || !request.options.warm.empty()))
     fail(ErrorKind::usage,
-         "{} has nothing to go on from: --keep-state is for --solver dual and pegasos, --warm for them and for newton",
+         "{} has nothing to go on from: --keep-state is for --solver dual and pegasos, --warm for them, newton, "
+         "primal and cmls",
          name);
+}
+
+// As the solvers themselves would, but before packing.
+void check_loss(const TrainRequest& request) {
+  const std::optional<Method> method = method_of(request);
+  if (!method || !is_primal(*method)) return;
+  if (std::holds_alternative<Hinge>(request.options.loss))
+    fail(ErrorKind::usage,
+         "{} needs a smooth loss, and the hinge has a corner: use --loss squared-hinge, or --solver dual",
+         request.solver);
+  if (request.solver != "cmls") return;
+  if (std::holds_alternative<Logistic>(request.options.loss))
+    fail(ErrorKind::usage, "cmls is for squared-hinge: use --solver primal with --loss logistic");
+  if (request.order && *request.order != ColumnOrder::cyclic && *request.order != ColumnOrder::permuted)
+    fail(ErrorKind::usage,
+         "cmls goes over features in --order cyclic or permuted: --order once and online are for primal");
 }
 
 // An option that would be ignored is refused: whoever gave it expects something of it.
@@ -44,13 +67,16 @@ void check_options(const TrainRequest& request, const CLI::App& command) {
     if (request.options.positive)
       fail(ErrorKind::usage, "--multiclass crammer-singer tells all labels apart: leave out --positive {}",
            *request.options.positive);
-    for (const char* option : {"--solver", "--schedule", "--blocks", "--block-order", "--inner", "--cache-fraction"})
-      if (command.count(option) > 0 && (option != std::string("--solver") || request.solver != "dual"))
-        fail(ErrorKind::usage, "--multiclass crammer-singer is a solver of its own: leave out {}", option);
+    if (command.count("--solver") > 0 && request.solver != "dual")
+      fail(ErrorKind::usage, "--multiclass crammer-singer is a solver of its own: leave out --solver");
+    for (const OwnOption& option : kOwnOptions)
+      if (command.count(option.name) > 0)
+        fail(ErrorKind::usage, "--multiclass crammer-singer is a solver of its own: leave out {}", option.name);
   }
-  for (const auto& [solver, option] : kOwnOptions)
-    if (request.solver != solver && command.count(option) > 0)
-      fail(ErrorKind::usage, "{} is for --solver {}, and {} has no such choice: leave it out", option, solver,
+  for (const OwnOption& option : kOwnOptions)
+    if (command.count(option.name) > 0 && request.solver != option.solvers[0] && request.solver != option.solvers[1])
+      fail(ErrorKind::usage, "{} is for --solver {}{}, and {} has no such choice: leave it out", option.name,
+           option.solvers[0], option.solvers[1].empty() ? "" : fmt::format(" and {}", option.solvers[1]),
            request.solver);
   for (const char* option : {"--blocks", "--block-order"})
     if (request.dual.schedule != Schedule::fixed && command.count(option) > 0)
@@ -58,6 +84,7 @@ void check_options(const TrainRequest& request, const CLI::App& command) {
   check_state_options(request);
   if (request.options.calibrate > 0 && std::holds_alternative<Logistic>(request.options.loss))
     fail(ErrorKind::usage, "--calibrate is for hinge losses: a logistic model has probabilities of its own");
+  check_loss(request);
   if (request.solver == "pegasos" && std::holds_alternative<Logistic>(request.options.loss))
     fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
 }
@@ -83,9 +110,8 @@ namespace {
 
 void settle_solver(TrainRequest& request, const CLI::App& command) {
   if (!request.solver.empty() || all_classes_at_once(request)) return;
-  // Whoever says how a solver should work has chosen it.
-  for (const auto& [solver, option] : kOwnOptions)
-    if (command.count(option) > 0) request.solver = solver;
+  for (const OwnOption& option : kOwnOptions)
+    if (command.count(option.name) > 0) request.solver = option.solvers[0];
   if (request.keep_state || !request.options.warm.empty()) request.solver = "dual";
 }
 
@@ -98,10 +124,13 @@ std::optional<Method> method_of(const TrainRequest& request) {
   if (request.solver.empty()) return {};
   if (request.solver == "dual") return request.dual;
   if (request.solver == "newton") return Newton{};
+  if (request.solver == "primal") return request.primal;
+  if (request.solver == "cmls") return Cmls{.order = request.order.value_or(Cmls{}.order)};
   if (request.solver == "pegasos") return request.pegasos;
   if (request.solver == "average") return Average{};
   if (request.solver == "subsample") return Subsample{};
-  fail(ErrorKind::usage, "--solver '{}' is not dual, newton, pegasos, average or subsample", request.solver);
+  fail(ErrorKind::usage, "--solver '{}' is not dual, newton, primal, cmls, pegasos, average or subsample",
+       request.solver);
 }
 
 std::string TrainRequest::checkpoint_folder(const std::string& purpose) const {

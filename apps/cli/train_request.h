@@ -14,6 +14,8 @@ struct TrainRequest {
   std::string solver = {};  // empty: chosen from the data
   DualBlock dual;
   Pegasos pegasos;
+  PrimalColumn primal;
+  std::optional<ColumnOrder> order;  // of features; none: as the solver has it
   std::string model;
   std::string trace;
   std::string checkpoint;  // a folder; empty: MODEL.checkpoint

@@ -10,6 +10,7 @@
 #include "learn/examples.h"
 #include "solve/choose.h"
 #include "store/columns.h"
+#include "store/transpose.h"
 
 namespace linblock {
 
@@ -107,6 +108,26 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
 
 }  // namespace
 
+namespace {
+
+// Those there are, while the rows are what they were made from.
+void make_columns(const Store& store, const Context& context, const TrainObserver& observer) {
+  const ColumnsState state = columns_state(store);
+  if (state == ColumnsState::fresh) return;
+  observer.say(fmt::format("the columns of '{}' are {}: transposing", store.path(),
+                           state == ColumnsState::absent ? "not there yet" : "of other rows"));
+  transpose(store, {.memory_bytes = context.memory_bytes, .threads = context.threads},
+            {.observer =
+                 [&](uint64_t done, uint64_t total) {
+                   observer.reading("to transpose them",
+                                    total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
+                 },
+             .stop = context.stop});
+  return_free_memory();
+}
+
+}  // namespace
+
 Classes choose_classes(const StoreInfo& info, const TrainOptions& options) {
   if (info.labels.size() < 2)
     fail(ErrorKind::input, "every row has the label {}: a classifier needs two classes",
@@ -149,12 +170,14 @@ Problem make_problem(const Store& store, const TrainOptions& options, const Clas
 TrainOptions settle(const TrainOptions& options, const Store& store, const Context& context,
                     const TrainObserver& observer) {
   TrainOptions settled = options;
-  if (!options.choose_method) return settled;
-  const Classes classes = choose_classes(store.info(), options);
-  const Choice choice = choose_method(make_problem(store, options, classes), context);
-  settled.choose_method = false;
-  settled.solve.method = choice.method;
-  observer.say(choice.reason);
+  if (options.choose_method) {
+    const Classes classes = choose_classes(store.info(), options);
+    const Choice choice = choose_method(make_problem(store, options, classes), context);
+    settled.choose_method = false;
+    settled.solve.method = choice.method;
+    observer.say(choice.reason);
+  }
+  if (goes_over_columns(settled.solve.method)) make_columns(store, context, observer);
   return settled;
 }
 
@@ -202,6 +225,11 @@ std::string identity_of(const TrainOptions& options, const Context& context, con
     line("inner", dual->converge ? "converge" : dual->inner == 0 ? "auto" : fmt::to_string(dual->inner));
   }
   if (const auto* pegasos = std::get_if<Pegasos>(&options.solve.method)) line("step", pegasos->step);
+  if (const auto* primal = std::get_if<PrimalColumn>(&options.solve.method)) {
+    line("order", static_cast<int>(primal->order));
+    line("exponential", static_cast<int>(primal->exponential));
+  }
+  if (const auto* cmls = std::get_if<Cmls>(&options.solve.method)) line("order", static_cast<int>(cmls->order));
   line("tolerance", options.solve.tolerance);
   line("seed", options.solve.seed);
   line("memory", context.memory_bytes);

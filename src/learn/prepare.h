@@ -54,7 +54,8 @@ struct Source {
 // The store for these inputs: the one named, or the text packed; a store made from the same text before is used again.
 Store open_store(const TrainOptions& options, const TrainObserver& observer, Source& source);
 
-// The options with the method that is best for the data, where one is to be chosen; it is said which, and why.
+// The options with the method that is best for the data, where one is to be chosen; it is said which, and why. Columns
+// are made where the method needs them and they are not there.
 TrainOptions settle(const TrainOptions& options, const Store& store, const Context& context,
                     const TrainObserver& observer);
 
