@@ -66,11 +66,21 @@ struct BiasPiece {
   double value(size_t) const { return constant; }
 };
 
-// D at 0, without the part of the weight itself: D', D'', and sum of cost x^2, which bounds D''.
+// D at 0, without the part of the weight itself: D', D'', sum of cost x^2, which bounds D'', and, for the logistic
+// loss, the largest |x|.
 struct Slopes {
   double slope = 0;
   double bend = 0;
   double squares = 0;
+  double reach = 0;
+};
+
+// How fast D'' can grow beyond 0: not beyond `most_curvature` of the loss times sum of cost x^2; and that of the
+// logistic loss, whose curvature changes by a factor of e^|change of w.x| at most, not beyond e^(|t| reach) times what
+// it is.
+struct CurvatureBound {
+  double most_curvature = 2;
+  bool logistic = false;
 };
 
 // How much the losses change, and how large the numbers are that this is the difference of: a measure of its rounding.
@@ -109,6 +119,7 @@ struct PlainColumns {
       sums.slope += even.slope + odd.slope;
       sums.bend += even.bend + odd.bend;
       sums.squares += even.squares + odd.squares;
+      sums.reach = std::max({sums.reach, even.reach, odd.reach});
     });
   }
 
@@ -128,8 +139,7 @@ struct PlainColumns {
     for (size_t k = 0; k < piece.count; ++k) rows.state[piece.place(k)] += step * piece.value(k);
   }
 
-  // Equation 15's bound of D'': the largest curvature of the loss.
-  static constexpr double kMostCurvature = std::is_same_v<L, SquaredHinge> ? 2 : 0.25;
+  static constexpr CurvatureBound kBound = {std::is_same_v<L, SquaredHinge> ? 2 : 0.25, std::is_same_v<L, Logistic>};
 
   // -derivative, as add_slopes sees it: the share of the row's cost that is its dual.
   double share(double state, double sign) const { return -loss_slopes(sign * state).first; }
@@ -148,6 +158,7 @@ struct PlainColumns {
     sums.slope += pull * side.sign * derivative;
     sums.bend += pull * x * curvature;
     sums.squares += is_seen(margin) ? pull * x : 0;
+    if constexpr (std::is_same_v<L, Logistic>) sums.reach = std::max(sums.reach, std::abs(x));
   }
 
   void add_change(const TaskRows& rows, size_t place, double before, double after, LossChange& sum) const {
@@ -197,6 +208,7 @@ struct FastColumns : PlainColumns<Logistic> {
         for (size_t i = 0; i < count; ++i) {
           const double share = exponential[i];
           const double weight = pull[i] * piece.value(begin + i);
+          sums.reach = std::max(sums.reach, std::abs(piece.value(begin + i)));
           sums.slope -= signed_pull[i] * share;
           sums.bend += weight * (share * (1 - share));
           sums.squares += weight;
@@ -214,7 +226,7 @@ struct FastColumns : PlainColumns<Logistic> {
 // does.
 struct StoredColumns {
   static constexpr const char* kName = "stored";
-  static constexpr double kMostCurvature = 0.25;
+  static constexpr CurvatureBound kBound = {0.25, true};
   // Within these no step of up to kLongestStep can reach infinity or zero unseen.
   static constexpr double kMost = 1e280;
   static constexpr double kLeast = 1e-280;
@@ -232,6 +244,7 @@ struct StoredColumns {
         const double state = rows.state[place];
         const double share = 1 / (1 + state);  // the dual's, where y = 1; else what is left
         sums.slope += pull * (side.sign > 0 ? -share : 1 - share);
+        sums.reach = std::max(sums.reach, std::abs(x));
         sums.bend += pull * x * (share * (1 - share));
         sums.squares += state > 0 && state < std::numeric_limits<double>::infinity() ? pull * x : 0;
       }
@@ -296,21 +309,31 @@ struct ColumnStep {
   double slope = 0;  // D'(0)
   bool full = true;  // lambda = 1
   int evaluations = 0;
-  int saved = 0;  // evaluations that equation 15 made needless
+  int saved = 0;  // evaluations that a bound made needless
 };
 
-// `sums` of the whole column, `most_curvature` of the loss; change_of(t): how the losses change for a step of t.
+// D(t) <= D(0) + D'(0) t + t^2 (1/2 + bend * growth(|t| reach)): e^a integrated twice, over a^2; or a little more.
+inline double growth(double a) {
+  return a < 0.1 ? 0.5 + a * (1.0 / 6 + a * (1.0 / 20)) : (std::exp(a) - 1 - a) / (a * a);
+}
+
+// `sums` of the whole column; change_of(t): how the losses change for a step of t.
 template <class ChangeOf>
-ColumnStep newton_step(double weight, const Slopes& sums, double most_curvature, const ChangeOf& change_of) {
+ColumnStep newton_step(double weight, const Slopes& sums, const CurvatureBound& bound, const ChangeOf& change_of) {
   ColumnStep found{.slope = weight + sums.slope};
   const double bend = 1 + sums.bend;
   const double direction = -found.slope / bend;
   if (direction == 0 || !std::isfinite(direction)) return found;
-  const double safe = bend / (0.5 * (1 + most_curvature * sums.squares) + kSufficientDecrease);
+  const double safe = bend / (0.5 * (1 + bound.most_curvature * sums.squares) + kSufficientDecrease);
   for (double lambda = 1;; lambda *= kShrinkStep) {
     found.step = lambda * direction;
     found.full = lambda == 1;
-    if (lambda <= safe) {
+    // Equation 15; and the same with the other bound, where lambda is what is left of -slope / (step * bend).
+    const bool vouched =
+        lambda <= safe ||
+        (bound.logistic &&
+         lambda * (0.5 + sums.bend * growth(std::abs(found.step) * sums.reach) + kSufficientDecrease) <= bend);
+    if (vouched) {
       ++found.saved;
       return found;
     }

@@ -4,7 +4,8 @@
 // Update:   for feature i:  d = -D'(0) / D''(0), D(t) = f(w + t e_i); w_i += lambda d, where lambda is the first of
 //           1, 1/2, 1/4 ... with D(lambda d) - D(0) <= -0.01 (lambda d)^2; w.x_j += lambda d x_ji for the rows of
 //           feature i. D is not looked at where lambda <= D''(0) / (H / 2 + 0.01), H = 1 + (the loss's largest
-//           curvature) * sum of C_j x_ji^2, which vouches for that
+//           curvature) * sum of C_j x_ji^2, which vouches for that; for logistic, whose curvature is seldom near its
+//           largest, also where it cannot grow so much within the step (column_step.h)
 // Paper:    Chang, Hsieh, Lin, "Coordinate descent method for large-scale L2-loss linear SVM": Algorithms 1, 2 and 3,
 //           equations 9 to 17; orders: permuted is CDPER, cyclic CD, once CDPERONE, online Algorithm 3. Logistic:
 //           section 6.2, with stored exponentials. Stopping: section 5.3, then a certificate.
@@ -93,7 +94,7 @@ class PrimalDescent : public ColumnDescent {
       });
       return all;
     };
-    const ColumnStep found = newton_step(weight, sums, Columns::kMostCurvature, change_of);
+    const ColumnStep found = newton_step(weight, sums, Columns::kBound, change_of);
     met_slope(found.slope);
     const double next = weight + found.step;
     const double step = next - weight;  // what rounding leaves of it, so that rows and weights agree
