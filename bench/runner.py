@@ -95,8 +95,8 @@ def read_all(descriptor: int, begin: float) -> tuple[bytes, float | None]:
 
 
 def evict(path: Path) -> None:
-    """Puts a file, or the files of a folder, out of the page cache, so that the next reader has to use the disk."""
-    for file in path.iterdir() if path.is_dir() else [path]:
+    """Puts a file, or all files below a folder, out of the page cache, so that the next reader has to use the disk."""
+    for file in filter(Path.is_file, path.rglob("*")) if path.is_dir() else [path]:
         descriptor = os.open(file, os.O_RDONLY)
         try:
             os.fsync(descriptor)  # what is not yet written cannot be put out
