@@ -37,17 +37,16 @@ class NewtonRun {
   }
 
   Summary solve() {
-    const BlockOrder order = BlockOrder::all(*problem_.store, run_.plan().chunks_per_block);
     for (;; ++run_.pass, run_.block = 0) {
       const std::vector<TrustRegion*> tasks = in_work();
       if (run_.block == 0) begin(tasks);
       run_.work_on_pass(
-          order, [&](const Block& block, size_t) { return add(tasks, block); },
+          order_, [&](const Block& block, size_t) { return add(tasks, block); },
           [&](SnapshotWriter& to) {
             for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->save(to, name_of_task(i));
           });
       // Told to stop half-way: sums of a part of the rows say nothing.
-      if (run_.block == order.ends.size()) end(tasks);
+      if (run_.block == order_.ends.size()) end(tasks);
       const bool done = in_work().empty();
       const bool last = done || run_.last_pass();
       if (last) look_at_saved_weights();
@@ -88,7 +87,7 @@ class NewtonRun {
       all.push_back(task.get());
     }
     begin(all);
-    run_.read_all([&](const Block& block) { add(all, block); });
+    run_.read_for_certificate(order_, 0, 1, [&](const Block& block, size_t) { add(all, block); });
     end(all);
   }
 
@@ -124,6 +123,7 @@ class NewtonRun {
   const Context& context_;
   std::vector<Solution>& solutions_;
   Run run_;
+  const BlockOrder order_ = BlockOrder::all(*problem_.store, run_.plan().chunks_per_block);
   std::vector<std::unique_ptr<TrustRegion>> tasks_;  // at fixed places: they point into themselves
 };
 

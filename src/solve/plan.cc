@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "objective/row_sums.h"
+#include "solve/column_plan.h"
 #include "solve/run.h"
 #include "solve/trust_region.h"
 
@@ -288,6 +289,7 @@ Plan share_out(const Wanted& wanted, size_t lanes) {
 }  // namespace
 
 Plan make_plan(const Problem& problem, const SolveOptions& options, const Context& context) {
+  if (goes_over_columns(options.method)) return make_column_plan(problem, options, context);
   const Wanted wanted{.problem = problem, .options = options, .context = context};
   const DualBlock* const dual = wanted.dual;
   const size_t count = problem.store->chunks().size();
@@ -335,6 +337,7 @@ size_t tasks_at_once(const Problem& problem, const SolveOptions& options, const 
 }
 
 std::string Plan::describe() const {
+  if (columns) return describe_column_plan(*this);
   std::string text = rows == RowsHeld::decoded   ? "all rows stay in memory, decoded"
                      : rows == RowsHeld::encoded ? "all rows stay in memory, encoded"
                                                  : "rows are read each pass";
@@ -348,20 +351,22 @@ std::string Plan::describe() const {
 }
 
 void Plan::save(SnapshotWriter& to) const {
-  to.put("plan", std::span<const uint64_t>(std::array<uint64_t, 16>{
-                     static_cast<uint64_t>(rows), duals_in_file ? 1U : 0U, weights_bytes, duals_bytes, window_bytes,
-                     cache_bytes, certify_bytes, certify_window_bytes, chunks_per_block, inner,
-                     static_cast<uint64_t>(idle), settled ? 1U : 0U, few_features ? 1U : 0U, tasks, lanes, method}));
+  to.put("plan",
+         std::span<const uint64_t>(std::array<uint64_t, 17>{
+             static_cast<uint64_t>(rows), duals_in_file ? 1U : 0U, weights_bytes, duals_bytes, window_bytes,
+             cache_bytes, certify_bytes, certify_window_bytes, chunks_per_block, inner, static_cast<uint64_t>(idle),
+             settled ? 1U : 0U, few_features ? 1U : 0U, tasks, lanes, method, columns ? 1U : 0U}));
 }
 
 Plan Plan::restore(const SnapshotReader& from) {
-  std::array<uint64_t, 16> numbers{};
+  std::array<uint64_t, 17> numbers{};
   from.take("plan", std::span<uint64_t>(numbers));
   if (numbers[0] > static_cast<uint64_t>(RowsHeld::streamed) || numbers[8] == 0 || numbers[9] == 0 ||
       numbers[14] == 0 || numbers[15] >= std::variant_size_v<Method>)
     fail(ErrorKind::damaged, "the checkpoint's plan cannot be understood: --fresh begins anew");
   return {.method = numbers[15],
           .tasks = numbers[13],
+          .columns = numbers[16] != 0,
           .rows = static_cast<RowsHeld>(numbers[0]),
           .duals_in_file = numbers[1] != 0,
           .weights_bytes = numbers[2],

@@ -33,10 +33,11 @@ void add_half(ClassCertifier& certifier, const Run::Certifying& one, const Chunk
 
 }  // namespace
 
-Run::Run(const Problem& problem, const SolveOptions& options, const Context& context)
+Run::Run(const Problem& problem, const SolveOptions& options, const Context& context, const Store* columns)
     : problem_(problem),
       options_(options),
       context_(context),
+      columns_(columns),
       summary_([&] {
         if (context.checkpoint.wanted() && path_kind(context.checkpoint.path) == PathKind::file)
           resumed_ = std::make_unique<SnapshotReader>(context.checkpoint.path);
@@ -47,10 +48,13 @@ Run::Run(const Problem& problem, const SolveOptions& options, const Context& con
       }()),
       blocks_([&] {
         const bool several = problem.tasks.size() > 1;
-        if (context.handed_on != nullptr && *context.handed_on &&
+        if (columns == nullptr && context.handed_on != nullptr && *context.handed_on &&
             (*context.handed_on)->serves(*problem.store, summary_.plan.rows, several))
           return std::move(*context.handed_on);
         if (context.handed_on != nullptr) context.handed_on->reset();  // its memory first
+        if (columns != nullptr)
+          return std::make_unique<BlockSource>(*columns, summary_.plan.rows, summary_.plan.window_bytes,
+                                               context.threads);
         return std::make_unique<BlockSource>(*problem.store, summary_.plan.rows, summary_.plan.window_bytes,
                                              context.threads, std::vector<uint32_t>(), several);
       }()),
@@ -209,24 +213,6 @@ void Run::certify_pass(std::span<Certifying> those, std::vector<AnyCertifier>& c
   ++certify_done_;
 }
 
-void Run::read_all(const std::function<void(const Block&)>& work) {
-  const Stopwatch certifying;
-  const ReadCosts before = costs();
-  const BlockOrder order = certify_order();
-  blocks_->for_each(
-      order,
-      [&](const Block& rows, size_t number) {
-        work(rows);
-        context_.on_reading(kCertifying, static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
-        fail_if_stopped();
-        return true;
-      },
-      0, summary_.plan.certify_window_bytes);
-  last_certify_seconds_ = certifying.seconds();
-  last_certify_costs_ = costs() - before;
-  summary_.certify_seconds += last_certify_seconds_;
-}
-
 void Run::fail_if_stopped() const {
   if (context_.stopped() && context_.checkpoint.wanted())
     fail(ErrorKind::interrupted, "interrupted in the certificate of pass {}: the same command {}", pass,
@@ -260,6 +246,27 @@ void Run::certify_with(std::span<Certifying> those, const BlockOrder& rows) {
       certify_pass(batch, certifiers, number, rows);
     for (size_t i = 0; i < batch.size(); ++i) settle(batch[i], certifiers, i, rows);
   }
+}
+
+void Run::read_for_certificate(const BlockOrder& order, size_t number, size_t readings,
+                               const std::function<void(const Block&, size_t)>& work) {
+  const Stopwatch reading;
+  const ReadCosts before = costs();
+  if (number == 0) {
+    last_certify_seconds_ = 0;
+    last_certify_costs_ = {};
+  }
+  blocks_->for_each(order, [&](const Block& some, size_t at) {
+    work(some, at);
+    context_.on_reading(kCertifying, (static_cast<double>(number) +
+                                      static_cast<double>(at + 1) / static_cast<double>(order.ends.size())) /
+                                         static_cast<double>(readings));
+    fail_if_stopped();
+    return true;
+  });
+  last_certify_seconds_ += reading.seconds();
+  last_certify_costs_ += costs() - before;
+  summary_.certify_seconds += reading.seconds();
 }
 
 std::vector<Certificate> Run::certify_all(std::vector<Solution>& solutions) {
@@ -317,26 +324,39 @@ void Run::report(PassReport report) {
   context_.observer(report);
 }
 
-Summary Run::finish(Termination termination, std::vector<Certificate> certificates) {
-  if (context_.on_answer) {
-    const BlockOrder order = certify_order();
-    blocks_->for_each(
-        order,
-        [&](const Block& rows, size_t number) {
-          context_.on_answer(rows);
-          context_.on_reading("to look at the rows with what was learned",
-                              static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
-          return !stopped();
-        },
-        0, summary_.plan.certify_window_bytes);
+void Run::give_rows_of_answer() {
+  const Plan& plan = summary_.plan;
+  BlockOrder order = certify_order();
+  if (columns_ != nullptr) {
+    // The columns have done their work: their memory is for rows now.
+    earlier_costs_ = costs();
+    costs_of_others_ = {};
+    blocks_.reset();
+    blocks_ = std::make_unique<BlockSource>(*problem_.store, RowsHeld::streamed, plan.window_bytes, context_.threads);
+    uint64_t largest = 1;
+    for (const ChunkInfo& chunk : problem_.store->chunks()) largest = std::max(largest, chunk.memory_bytes(true));
+    order = BlockOrder::all(*problem_.store, std::clamp<size_t>(plan.window_bytes / 2 / largest, 1, kCertifyChunks));
   }
+  blocks_->for_each(
+      order,
+      [&](const Block& rows, size_t number) {
+        context_.on_answer(rows);
+        context_.on_reading("to look at the rows with what was learned",
+                            static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
+        return !stopped();
+      },
+      0, plan.certify_window_bytes);
+}
+
+Summary Run::finish(Termination termination, std::vector<Certificate> certificates) {
+  if (context_.on_answer) give_rows_of_answer();
   if (context_.on_answer && stopped() && context_.checkpoint.wanted())
     fail(ErrorKind::interrupted, "interrupted: the same command goes on");
   summary_.termination = termination;
   summary_.certificates = std::move(certificates);
   summary_.costs = costs();
   summary_.total_seconds = clock_.seconds();
-  if (context_.handed_on != nullptr && summary_.plan.rows != RowsHeld::streamed)
+  if (columns_ == nullptr && context_.handed_on != nullptr && summary_.plan.rows != RowsHeld::streamed)
     *context_.handed_on = std::move(blocks_);
   return std::move(summary_);
 }

@@ -23,8 +23,8 @@ size_t tasks_at_once(const Problem& problem, const SolveOptions& options, const 
 
 class Run {
  public:
-  // Takes the plan of a checkpoint, if there is one, else makes it.
-  Run(const Problem& problem, const SolveOptions& options, const Context& context);
+  // Takes the plan of a checkpoint, if there is one, else makes it. `columns`: what is read, where it is not the rows.
+  Run(const Problem& problem, const SolveOptions& options, const Context& context, const Store* columns = nullptr);
 
   Plan& plan() { return summary_.plan; }
   const Plan& plan() const { return summary_.plan; }
@@ -73,9 +73,10 @@ class Run {
   // By one pass over all rows for as many tasks as have room for their v, or several passes where not even one has.
   // `order`: of these rows alone, where they are all that is held.
   void certify(std::span<Certifying> those, const BlockOrder* order = nullptr);
-  // One reading of all rows as they lie, that a stop does not cut short: without a checkpoint what is made of it is
-  // the answer, and with one it throws ErrorKind::interrupted.
-  void read_all(const std::function<void(const Block&)>& work);
+  // Reading `number` of so many at fixed weights, of all blocks in this order; a stop does not cut it short, but throws
+  // ErrorKind::interrupted where there are checkpoints.
+  void read_for_certificate(const BlockOrder& order, size_t number, size_t readings,
+                            const std::function<void(const Block&, size_t number)>& work);
   // Every task, as it is.
   std::vector<Certificate> certify_all(std::vector<Solution>& solutions);
   void report(PassReport report);
@@ -94,11 +95,13 @@ class Run {
   void settle(Certifying& one, std::vector<AnyCertifier>& certifiers, size_t which, const BlockOrder& rows);
   void fail_if_stopped() const;
   BlockOrder certify_order() const;
+  void give_rows_of_answer();
   ReadCosts costs() const;
 
   const Problem& problem_;
   const SolveOptions& options_;
   const Context& context_;
+  const Store* const columns_;
   Stopwatch clock_;
   std::unique_ptr<SnapshotReader> resumed_;
   Summary summary_;

@@ -26,14 +26,18 @@ void check(const Problem& problem, const Method& method) {
 }  // namespace
 
 std::string_view name_of_method(size_t number) {
-  constexpr std::array<std::string_view, 6> kNames = {"dual",      "pegasos",        "average",
-                                                      "subsample", "crammer-singer", "newton"};
+  constexpr std::array<std::string_view, 8> kNames = {"dual",           "pegasos", "average", "subsample",
+                                                      "crammer-singer", "newton",  "primal",  "cmls"};
   return kNames[number];
 }
 
 std::string_view name_of(const Method& method) { return name_of_method(method.index()); }
 
-bool is_primal(const Method& method) { return std::holds_alternative<Newton>(method); }
+bool is_primal(const Method& method) { return std::holds_alternative<Newton>(method) || goes_over_columns(method); }
+
+bool goes_over_columns(const Method& method) {
+  return std::holds_alternative<PrimalColumn>(method) || std::holds_alternative<Cmls>(method);
+}
 
 size_t weights_of_a_task(const Problem& problem, const Method& method) {
   return problem.weights() * (std::holds_alternative<CrammerSinger>(method) ? problem.classes() : 1);
@@ -78,6 +82,10 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
     Summary operator()(const Newton& method) const {
       return solve_newton(problem, options, method, solutions, context);
     }
+    Summary operator()(const PrimalColumn& method) const {
+      return solve_primal_column(problem, options, method, solutions, context);
+    }
+    Summary operator()(const Cmls& method) const { return solve_cmls(problem, options, method, solutions, context); }
   };
   return std::visit(Run{problem, options, solutions, context}, options.method);
 }

@@ -55,11 +55,41 @@ struct CrammerSinger {
 // Trust-region Newton steps from passes over the rows (newton.cc); squared hinge and logistic.
 struct Newton {};
 
-using Method = std::variant<DualBlock, Pegasos, Average, Subsample, CrammerSinger, Newton>;
+// In which order the methods below go over the features.
+enum class ColumnOrder {
+  permuted,  // drawn anew for each pass
+  cyclic,    // as they are numbered
+  once,      // drawn once, then the same in each pass
+  online,    // each step draws a feature anew
+};
+
+// How the logistic loss comes by its exponentials.
+enum class Exponential {
+  automatic,  // stored where the first features have equal values, else fast
+  library,
+  fast,    // of a bounded error (base/exponential.h)
+  stored,  // e^(w.x) is kept for each row: a feature whose values are equal needs but one
+};
+
+// Coordinate descent on the primal, feature by feature (primal_column.cc); squared hinge and logistic. Needs the
+// store's columns.
+struct PrimalColumn {
+  ColumnOrder order = ColumnOrder::permuted;
+  Exponential exponential = Exponential::automatic;
+};
+
+// The same with conservative steps, as Zhang and Oles take them (cmls.cc); squared hinge.
+struct Cmls {
+  ColumnOrder order = ColumnOrder::cyclic;  // or permuted
+};
+
+using Method = std::variant<DualBlock, Pegasos, Average, Subsample, CrammerSinger, Newton, PrimalColumn, Cmls>;
 std::string_view name_of(const Method& method);
 std::string_view name_of_method(size_t number);  // in the list
 // Minimises over w alone: any weights are a start, and there are no duals.
 bool is_primal(const Method& method);
+// Needs the store's feature columns.
+bool goes_over_columns(const Method& method);
 size_t weights_of_a_task(const Problem& problem, const Method& method);
 
 struct SolveOptions {
@@ -90,6 +120,7 @@ struct Solution {
 struct Plan {
   size_t method = 0;  // its number in the list
   size_t tasks = 1;
+  bool columns = false;  // what is read are feature columns, and `rows` speaks of those
   RowsHeld rows = RowsHeld::streamed;
   bool duals_in_file = false;
   uint64_t weights_bytes = 0;
@@ -134,6 +165,7 @@ struct PassReport {
   double dual = 0;                            // of w as it is; not certified
   double largest_gap = 0;                     // what a task's gap would be if the estimates were right
   double gradient_norm = 0;                   // of all tasks together; 0 where a method does not know it
+  double largest_slope = 0;                   // of a single feature in this pass, where features are stepped along
   size_t tasks_left = 0;                      // that are not certified within the tolerance
   std::optional<Certificate> certified = {};  // of the tasks that were certified now, the one with the largest gap
   ReadCosts costs = {};                       // of this pass, without its certificate
@@ -181,12 +213,30 @@ struct Context {
   bool stopped() const { return stop != nullptr && *stop; }
 };
 
+// Of coordinate descent over features.
+struct ColumnSteps {
+  uint64_t steps = 0;        // that moved a weight
+  uint64_t full = 0;         // of them, the whole way to where Newton's method points
+  uint64_t evaluations = 0;  // of the objective along a feature
+  uint64_t saved = 0;        // steps that needed none, or no further one: equation 15 vouches for them
+
+  double full_share() const { return steps == 0 ? 1 : static_cast<double>(full) / static_cast<double>(steps); }
+  ColumnSteps& operator+=(const ColumnSteps& other) {
+    steps += other.steps;
+    full += other.full;
+    evaluations += other.evaluations;
+    saved += other.saved;
+    return *this;
+  }
+};
+
 struct Summary {
   Termination termination = Termination::converged;
   Plan plan = {};
   int passes = 0;
   bool certified = true;                       // Pegasos has no dual: its gap is not known
   std::vector<Certificate> certificates = {};  // one a task, of the weights in the solutions
+  ColumnSteps column_steps = {};               // of all tasks
   ReadCosts costs = {};
   double solve_seconds = 0;
   double certify_seconds = 0;
@@ -213,5 +263,10 @@ Summary solve_newton(const Problem& problem, const SolveOptions& options, const 
                      std::vector<Solution>& solutions, const Context& context);
 Summary solve_crammer_singer(const Problem& problem, const SolveOptions& options, const CrammerSinger& method,
                              std::vector<Solution>& solutions, const Context& context);
+
+Summary solve_primal_column(const Problem& problem, const SolveOptions& options, const PrimalColumn& method,
+                            std::vector<Solution>& solutions, const Context& context);
+Summary solve_cmls(const Problem& problem, const SolveOptions& options, const Cmls& method,
+                   std::vector<Solution>& solutions, const Context& context);
 
 }  // namespace linblock

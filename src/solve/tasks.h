@@ -28,6 +28,9 @@ class Tasks {
     Certificate estimate = {};
   };
 
+  // `most_trust`: above 1 where estimates can be too low.
+  explicit Tasks(double most_trust = 1) : most_trust_(most_trust) {}
+
   // Estimates are of losses before a step, and so too high: certificates are tried early where `trust` is small.
   Descent& add(const Task& task, Solution& solution, Descent descent, double trust) {
     tasks_.push_back(std::unique_ptr<One>(new One{.task = task,
@@ -45,15 +48,37 @@ class Tasks {
     return found;
   }
 
+  std::vector<const Descent*> all() const {
+    std::vector<const Descent*> found;
+    for (const auto& task : tasks_) found.push_back(&task->descent);
+    return found;
+  }
+
   // After a pass: certifies what may be within the tolerance, or everything after the last one, and fills the report.
   // `waits`: a certificate is a reading, and waits for others that are due.
   void finish_pass(Run& run, const SolveOptions& options, bool waits, PassReport& report) {
+    const bool last = run.last_pass();
+    finish_pass(run, options, waits, report, [&](const std::vector<One*>& due) {
+      std::vector<Run::Certifying> those;
+      those.reserve(due.size());
+      for (One* task : due)
+        those.push_back({.task = &task->task,
+                         .solution = &task->solution,
+                         .mend_above = last ? std::nullopt : std::optional(options.tolerance),
+                         .mean = task->descent.mean()});
+      run.certify(those);
+      for (size_t i = 0; i < due.size(); ++i) due[i]->certificate = those[i].certificate;
+    });
+  }
+  // The same with certificates of another kind: `certify(due)` fills them in.
+  template <class Certify>
+  void finish_pass(Run& run, const SolveOptions& options, bool waits, PassReport& report, const Certify& certify) {
     const bool last = run.last_pass();
     for (One* task : in_work()) {
       const double w2 = task->descent.squared_weights();
       task->estimate = {0.5 * w2 + task->descent.losses(), task->descent.dual_values() - 0.5 * w2};
     }
-    certify_those_due(run, options, last, waits, report);
+    certify_those_due(options, last, waits, report, certify);
     for (const auto& task : tasks_) {
       const Certificate& known = task->done ? task->certificate : task->estimate;
       report.add_task(known.primal, known.dual);
@@ -95,31 +120,26 @@ class Tasks {
  private:
   static constexpr double kShareDue = 0.5;  // of the tasks, before a reading is spent on their certificates
 
-  void certify_those_due(Run& run, const SolveOptions& options, bool last, bool waits, PassReport& report) {
+  template <class Certify>
+  void certify_those_due(const SolveOptions& options, bool last, bool waits, PassReport& report,
+                         const Certify& certify) {
     std::vector<One*> due;
     const std::vector<One*> tasks = in_work();
     for (One* task : tasks)
       if (last || task->estimate.gap() * task->trust <= options.tolerance) due.push_back(task);
     if (!last && waits && static_cast<double>(due.size()) < kShareDue * static_cast<double>(tasks.size())) return;
-    std::vector<Run::Certifying> those;
-    those.reserve(due.size());
-    for (One* task : due)
-      those.push_back({.task = &task->task,
-                       .solution = &task->solution,
-                       .mend_above = last ? std::nullopt : std::optional(options.tolerance),
-                       .mean = task->descent.mean()});
-    run.certify(those);
-    for (size_t i = 0; i < due.size(); ++i) {
-      One& task = *due[i];
-      task.certificate = those[i].certificate;
+    certify(due);
+    for (One* one : due) {
+      One& task = *one;
       const double gap = task.certificate.gap();
       if (const double estimate = task.estimate.gap(); estimate > 0 && std::isfinite(estimate))
-        task.trust = std::clamp(gap / estimate, 0.1, 1.0);
+        task.trust = std::clamp(gap / estimate, 0.1, most_trust_);
       task.done = gap <= options.tolerance;
       if (!report.certified || gap > report.certified->gap()) report.certified = task.certificate;
     }
   }
 
+  double most_trust_;
   std::vector<std::unique_ptr<One>> tasks_;  // at fixed places: descents point to their solutions
 };
 

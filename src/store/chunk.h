@@ -94,11 +94,14 @@ class Chunk {
   uint64_t id(size_t row) const { return ids_[row]; }
   int32_t label(size_t row) const { return labels_[row]; }
   Row row(size_t row, RowBuffer& buffer) const;
+  // In every row all values are the same; false where that is not known.
+  bool equal_values() const { return values_kind_ == format::Values::ones || values_kind_ == format::Values::per_row; }
   // For whoever visits rows in random order: first where a row stands is brought near, then, a visit later, the row.
   void prefetch_place(size_t row) const {
     __builtin_prefetch(&value_begin_[row]);
     __builtin_prefetch(&labels_[row]);
   }
+  void prefetch_id(size_t row) const { __builtin_prefetch(&ids_[row]); }
   void prefetch(size_t row) const;
   // As it stands here, to be put into another chunk of the same store.
   EncodedRow encoded(size_t row, RowBuffer& buffer) const;

@@ -33,6 +33,7 @@ void ColumnWriter::put(uint32_t place, float value) {
       equal_ && (values_.empty() || std::bit_cast<uint32_t>(value) == std::bit_cast<uint32_t>(values_[0]));
   const uint64_t bytes = (index_nibbles_ + nibbles) / 2 + (equal ? 4 : 4 * (places_.size() + 1));
   if (!places_.empty() && (bytes > limit || places_.size() >= limit / kMostEntriesShare)) {
+    writer_.close_bucket(0);  // so that a directory shows what goes on: its chunk has but this piece
     end_piece();
     continues_ = true;
     put(place, value);

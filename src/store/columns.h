@@ -5,7 +5,7 @@
 // weight mean nothing. A row's place is its rank in the row store as it lies: chunk by chunk, row by row, removed rows
 // included, though they have no entries. Columns come by increasing feature, one bucket of them; a feature that no row
 // has, has none. A long column goes on in the next chunk: as the first row there, with the id of the last row before
-// it.
+// it, which is the only one of its chunk.
 #pragma once
 
 #include <string>

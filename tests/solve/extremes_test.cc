@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "solve/solver.h"
+#include "support/column_problems.h"
 #include "support/small_problems.h"
 
 namespace linblock {
@@ -13,7 +14,9 @@ constexpr const char* kLosses[] = {"hinge", "squared-hinge", "logistic"};
 const std::vector<double> kCosts = {1e-8, 1e-4, 1e-2, 1, 1e2, 1e4, 1e8};
 
 bool supported(const Method& method, const std::string& loss) {
-  return !(std::holds_alternative<Pegasos>(method) && loss == "logistic");
+  if (std::holds_alternative<Pegasos>(method)) return loss != "logistic";
+  if (std::holds_alternative<PrimalColumn>(method)) return loss != "hinge";
+  return !std::holds_alternative<Cmls>(method) || loss == "squared-hinge";
 }
 
 class Extremes : public testing::TestWithParam<const char*> {
@@ -24,11 +27,15 @@ class Extremes : public testing::TestWithParam<const char*> {
     if (name == "converge") return DualBlock{.schedule = Schedule::fixed, .blocks = 2, .converge = true};
     if (name == "pegasos") return Pegasos{};
     if (name == "average") return Average{};
+    if (name == "primal") return PrimalColumn{};
+    if (name == "stored") return PrimalColumn{.order = ColumnOrder::cyclic, .exponential = Exponential::stored};
+    if (name == "cmls") return Cmls{};
     return Subsample{.share = 0.5};
   }
   void expect_finite(const Data& data, double bias = -1) {
     const Folder folder;
     const Store store = write_store(folder, data, 8);
+    write_columns(store, 2);
     for (const char* loss : kLosses) {
       if (!supported(method(), loss)) continue;
       for (const double cost : kCosts) {
@@ -127,7 +134,9 @@ TEST_P(Extremes, AFeatureFarFromAllOthers) {
   expect_finite(data);
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, Extremes, testing::Values("dual", "converge", "pegasos", "average", "subsample"));
+INSTANTIATE_TEST_SUITE_P(Methods, Extremes,
+                         testing::Values("dual", "converge", "pegasos", "average", "subsample", "primal", "stored",
+                                         "cmls"));
 
 // Not only finite: right.
 TEST(ExtremeOptimum, OfOneRowOfEachClassIsFoundAtEveryCost) {
@@ -143,6 +152,37 @@ TEST(ExtremeOptimum, OfOneRowOfEachClassIsFoundAtEveryCost) {
       EXPECT_EQ(summary.termination, Termination::converged) << loss << ", cost " << cost;
       EXPECT_NEAR(summary.certificates[0].primal, reference.primal, 2e-6 * reference.primal)
           << loss << ", cost " << cost;
+    }
+}
+
+TEST(ExtremeOptimum, OfOneRowOfEachClassIsFoundByColumnsToo) {
+  const Folder folder;
+  const Data data = one_row_each();
+  const Store store = write_store_with_columns(folder, data, 1);
+  for (const char* loss : {"squared-hinge", "logistic"})
+    for (const double cost : kCosts) {
+      if (cost > 1e2) continue;  // steps along single features get nowhere then
+      const ReferenceOptimum reference = reference_optimum(loss, dense(data, cost, -1));
+      std::vector<Solution> solutions;
+      const Summary summary = solve_columns(problem_for(store, loss, cost), PrimalColumn{}, 1e-6, solutions, {}, 20000);
+      EXPECT_EQ(summary.termination, Termination::converged) << loss << ", cost " << cost;
+      EXPECT_NEAR(summary.certificates[0].primal, reference.primal, 2e-6 * reference.primal)
+          << loss << ", cost " << cost;
+    }
+}
+
+// No columns at all: the bias is all there is.
+TEST(ExtremeOptimum, OfRowsWithoutFeaturesIsTheBiasAlone) {
+  const Folder folder;
+  const Data data = {.rows = {{.label = 1}, {.label = -1}, {.label = -1}}, .features = 0};
+  const Store store = write_store_with_columns(folder, data, 1);
+  for (const char* loss : {"squared-hinge", "logistic"})
+    for (const double bias : {-1.0, 1.0}) {
+      const ReferenceOptimum reference = reference_optimum(loss, dense(data, 0.5, bias));
+      std::vector<Solution> solutions;
+      const Summary summary = solve_columns(problem_for(store, loss, 0.5, bias), PrimalColumn{}, 1e-8, solutions);
+      EXPECT_EQ(summary.termination, Termination::converged);
+      EXPECT_NEAR(summary.certificates[0].primal, reference.primal, 1e-7 * reference.primal) << loss << " " << bias;
     }
 }
 

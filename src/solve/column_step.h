@@ -1,0 +1,323 @@
+// One step of coordinate descent over features: D(t), the objective along the weight of one feature, from the nonzeros
+// of its column alone, because every row's w.x is at hand.
+//
+// What is kept of a row is its `state`, 8 bytes for each task: w.x, or, for the logistic loss with stored exponentials,
+// e^(w.x). Rows that a task does not see (held out, removed, of no cost) have w.x = y * infinity: no loss, no slope, no
+// curvature, and no step changes that, so that no loop needs to ask.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "base/exponential.h"
+#include "objective/loss.h"
+
+namespace linblock {
+
+// What a task makes of the rows of one class.
+struct Side {
+  double sign = 1;
+  double cost = 0;
+};
+
+// All rows, by their place, as one task sees them.
+struct TaskRows {
+  double* state = nullptr;
+  const uint16_t* classes = nullptr;  // the rows' classes, for all tasks
+  const Side* sides = nullptr;        // of each class
+  const float* weights = nullptr;     // of the rows; null: all 1
+  size_t count = 0;
+
+  const Side& side(size_t place) const { return sides[classes[place]]; }
+  template <bool kWeighted>
+  double cost(const Side& side, size_t place) const {
+    return kWeighted ? side.cost * double{weights[place]} : side.cost;
+  }
+  double cost_at(size_t place) const {
+    return weights != nullptr ? cost<true>(side(place), place) : cost<false>(side(place), place);
+  }
+};
+
+// A piece of a column: of any values, of equal ones, or the bias, which every row has.
+struct MixedPiece {
+  const uint32_t* index;
+  const float* values;
+  size_t count;
+  static constexpr bool kEqual = false;
+  size_t place(size_t k) const { return index[k]; }
+  double value(size_t k) const { return double{values[k]}; }
+};
+struct EqualPiece {
+  const uint32_t* index;
+  double constant;
+  size_t count;
+  static constexpr bool kEqual = true;
+  size_t place(size_t k) const { return index[k]; }
+  double value(size_t) const { return constant; }
+};
+struct BiasPiece {
+  double constant;
+  size_t count;
+  static constexpr bool kEqual = true;
+  size_t place(size_t k) const { return k; }
+  double value(size_t) const { return constant; }
+};
+
+// D at 0, without the part of the weight itself: D', D'', and sum of cost x^2, which bounds D''.
+struct Slopes {
+  double slope = 0;
+  double bend = 0;
+  double squares = 0;
+};
+
+// How much the losses change, and how large the numbers are that this is the difference of: a measure of its rounding.
+struct LossChange {
+  double change = 0;
+  double size = 0;
+};
+
+// A place that is seen has a finite w.x.
+inline bool is_seen(double margin) { return margin < std::numeric_limits<double>::infinity(); }
+
+// Calls work(weighted) with what is known when the program is compiled.
+template <class Work>
+auto with_weights(const TaskRows& rows, const Work& work) {
+  return rows.weights != nullptr ? work(std::true_type()) : work(std::false_type());
+}
+
+// The state is w.x.
+template <class L>
+struct PlainColumns {
+  static constexpr const char* kName = "plain";
+  L loss;
+
+  template <class Piece>
+  void add_slopes(const Piece& piece, const TaskRows& rows, Slopes& sums) const {
+    with_weights(rows, [&](auto weighted) {
+      // Two sums of each, so that an addition need not wait for the last one.
+      Slopes even;
+      Slopes odd;
+      size_t k = 0;
+      for (; k + 2 <= piece.count; k += 2) {
+        add_one<decltype(weighted)::value>(piece, k, rows, even);
+        add_one<decltype(weighted)::value>(piece, k + 1, rows, odd);
+      }
+      if (k < piece.count) add_one<decltype(weighted)::value>(piece, k, rows, even);
+      sums.slope += even.slope + odd.slope;
+      sums.bend += even.bend + odd.bend;
+      sums.squares += even.squares + odd.squares;
+    });
+  }
+
+  template <class Piece>
+  LossChange loss_change(const Piece& piece, const TaskRows& rows, double step) const {
+    LossChange sum;
+    for (size_t k = 0; k < piece.count; ++k) {
+      const size_t place = piece.place(k);
+      const double before = rows.state[place];
+      add_change(rows, place, before, before + step * piece.value(k), sum);
+    }
+    return sum;
+  }
+
+  template <class Piece>
+  void move(const Piece& piece, const TaskRows& rows, double step) const {
+    for (size_t k = 0; k < piece.count; ++k) rows.state[piece.place(k)] += step * piece.value(k);
+  }
+
+  // Equation 15's bound of D'': the largest curvature of the loss.
+  static constexpr double kMostCurvature = std::is_same_v<L, SquaredHinge> ? 2 : 0.25;
+
+  // -derivative, as add_slopes sees it: the share of the row's cost that is its dual.
+  double share(double state, double sign) const { return -loss_slopes(sign * state).first; }
+  static double state_of(double product) { return product; }
+  static double product_of(double state) { return state; }
+
+ protected:
+  template <bool kWeighted, class Piece>
+  [[gnu::always_inline]] void add_one(const Piece& piece, size_t k, const TaskRows& rows, Slopes& sums) const {
+    const size_t place = piece.place(k);
+    const Side& side = rows.side(place);
+    const double x = piece.value(k);
+    const double margin = side.sign * rows.state[place];
+    const double pull = rows.template cost<kWeighted>(side, place) * x;
+    const auto [derivative, curvature] = loss_slopes(margin);
+    sums.slope += pull * side.sign * derivative;
+    sums.bend += pull * x * curvature;
+    sums.squares += is_seen(margin) ? pull * x : 0;
+  }
+
+  void add_change(const TaskRows& rows, size_t place, double before, double after, LossChange& sum) const {
+    const double sign = rows.side(place).sign;
+    if (!is_seen(sign * before)) return;
+    const double cost = rows.cost_at(place);
+    const double from = cost * loss.value(sign * before);
+    const double to = cost * loss.value(sign * after);
+    sum.change += to - from;
+    sum.size += to + from;
+  }
+
+  // Both at once: they share an exponential.
+  [[gnu::always_inline]] std::pair<double, double> loss_slopes(double margin) const {
+    if constexpr (std::is_same_v<L, Logistic>) {
+      const double share = 1 / (1 + std::exp(margin));
+      return {-share, share * (1 - share)};
+    } else {
+      return {loss.derivative(margin), loss.curvature(margin)};
+    }
+  }
+};
+
+// The logistic loss with the fast exponential, many at a time.
+struct FastColumns : PlainColumns<Logistic> {
+  static constexpr const char* kName = "fast";
+  static constexpr size_t kAtOnce = 64;
+
+  template <class Piece>
+  void add_slopes(const Piece& piece, const TaskRows& rows, Slopes& sums) const {
+    with_weights(rows, [&](auto weighted) {
+      std::array<double, kAtOnce> exponential;
+      std::array<double, kAtOnce> pull;  // cost * x
+      std::array<double, kAtOnce> signed_pull;
+      for (size_t begin = 0; begin < piece.count; begin += kAtOnce) {
+        const size_t count = std::min(kAtOnce, piece.count - begin);
+        for (size_t i = 0; i < count; ++i) {
+          const size_t place = piece.place(begin + i);
+          const Side& side = rows.side(place);
+          exponential[i] = side.sign * rows.state[place];
+          pull[i] = rows.template cost<decltype(weighted)::value>(side, place) * piece.value(begin + i);
+          if (!is_seen(exponential[i])) pull[i] = 0;
+          signed_pull[i] = side.sign * pull[i];
+        }
+        fast_exponentials(exponential.data(), count);
+        for (size_t i = 0; i < count; ++i) exponential[i] = 1 / (1 + exponential[i]);
+        for (size_t i = 0; i < count; ++i) {
+          const double share = exponential[i];
+          const double weight = pull[i] * piece.value(begin + i);
+          sums.slope -= signed_pull[i] * share;
+          sums.bend += weight * (share * (1 - share));
+          sums.squares += weight;
+        }
+      }
+    });
+  }
+
+  double share(double state, double sign) const { return 1 / (1 + fast_exponential(sign * state)); }
+};
+
+// The logistic loss, the state e^(w.x): of a column of equal values one exponential moves all rows (section 6.2 of the
+// paper). Nothing is kept beside it, since w.x is its logarithm: 8 bytes a row as before, and one place in memory to
+// visit, not two. A product of factors is as exact as the sum of their logarithms, so it drifts no faster than w.x
+// does.
+struct StoredColumns {
+  static constexpr const char* kName = "stored";
+  static constexpr double kMostCurvature = 0.25;
+  // Within these no step of up to kLongestStep can reach infinity or zero unseen.
+  static constexpr double kMost = 1e280;
+  static constexpr double kLeast = 1e-280;
+  static constexpr double kLongestStep = 40;
+  Logistic loss;
+
+  template <class Piece>
+  void add_slopes(const Piece& piece, const TaskRows& rows, Slopes& sums) const {
+    with_weights(rows, [&](auto weighted) {
+      for (size_t k = 0; k < piece.count; ++k) {
+        const size_t place = piece.place(k);
+        const Side& side = rows.side(place);
+        const double x = piece.value(k);
+        const double pull = rows.template cost<decltype(weighted)::value>(side, place) * x;
+        const double state = rows.state[place];
+        const double share = 1 / (1 + state);  // the dual's, where y = 1; else what is left
+        sums.slope += pull * (side.sign > 0 ? -share : 1 - share);
+        sums.bend += pull * x * (share * (1 - share));
+        sums.squares += state > 0 && state < std::numeric_limits<double>::infinity() ? pull * x : 0;
+      }
+    });
+  }
+
+  template <class Piece>
+  LossChange loss_change(const Piece& piece, const TaskRows& rows, double step) const {
+    LossChange sum;
+    for (size_t k = 0; k < piece.count; ++k) {
+      const size_t place = piece.place(k);
+      const double sign = rows.side(place).sign;
+      const double before = sign * std::log(rows.state[place]);
+      if (!is_seen(before)) continue;
+      const double cost = rows.cost_at(place);
+      const double from = cost * loss.value(before);
+      const double to = cost * loss.value(before + sign * step * piece.value(k));
+      sum.change += to - from;
+      sum.size += to + from;
+    }
+    return sum;
+  }
+
+  // How many entries were moved, from `first` on: less than all where the next one would go too far for an exponential.
+  template <class Piece>
+  size_t move_from(size_t first, const Piece& piece, const TaskRows& rows, double step) const {
+    const auto move_one = [&](size_t k, double factor) {
+      double& state = rows.state[piece.place(k)];
+      const double next = state * factor;
+      if ((next > kMost && next < std::numeric_limits<double>::infinity()) || (next < kLeast && next > 0)) return false;
+      state = next;
+      return true;
+    };
+    if constexpr (Piece::kEqual) {
+      if (std::abs(step * piece.value(0)) > kLongestStep) return first;
+      const double factor = std::exp(step * piece.value(0));
+      for (size_t k = first; k < piece.count; ++k)
+        if (!move_one(k, factor)) return k;
+    } else {
+      for (size_t k = first; k < piece.count; ++k) {
+        const double by = step * piece.value(k);
+        if (std::abs(by) > kLongestStep || !move_one(k, std::exp(by))) return k;
+      }
+    }
+    return piece.count;
+  }
+
+  double share(double state, double sign) const {
+    const double own = 1 / (1 + state);
+    return sign > 0 ? own : 1 - own;
+  }
+  static double state_of(double product) { return std::exp(product); }
+  static double product_of(double state) { return std::log(state); }
+};
+
+inline constexpr double kSufficientDecrease = 0.01;  // sigma of equation 12
+inline constexpr double kShrinkStep = 0.5;           // beta of Algorithm 2
+
+// A step along one column by Algorithm 2.
+struct ColumnStep {
+  double step = 0;
+  double slope = 0;  // D'(0)
+  bool full = true;  // lambda = 1
+  int evaluations = 0;
+  int saved = 0;  // evaluations that equation 15 made needless
+};
+
+// `sums` of the whole column, `most_curvature` of the loss; change_of(t): how the losses change for a step of t.
+template <class ChangeOf>
+ColumnStep newton_step(double weight, const Slopes& sums, double most_curvature, const ChangeOf& change_of) {
+  ColumnStep found{.slope = weight + sums.slope};
+  const double bend = 1 + sums.bend;
+  const double direction = -found.slope / bend;
+  if (direction == 0 || !std::isfinite(direction)) return found;
+  const double safe = bend / (0.5 * (1 + most_curvature * sums.squares) + kSufficientDecrease);
+  for (double lambda = 1;; lambda *= kShrinkStep) {
+    found.step = lambda * direction;
+    found.full = lambda == 1;
+    if (lambda <= safe) {
+      ++found.saved;
+      return found;
+    }
+    ++found.evaluations;
+    const double change = found.step * (weight + 0.5 * found.step) + change_of(found.step).change;
+    if (change <= -kSufficientDecrease * found.step * found.step || found.step == 0) return found;
+  }
+}
+
+}  // namespace linblock
