@@ -32,7 +32,7 @@ def first_pass(run: Run, what: str, holds: Callable[[dict], bool]) -> dict:
 
 def near_pass(run: Run, optimum: float, certified: bool = False) -> dict:
     """`certified`: for a method whose objective is an estimate until a certificate is made."""
-    return first_pass(run, "not within 1%", lambda line: line["primal"] is not None and near(line["primal"], optimum)
+    return first_pass(run, "within 1%", lambda line: line["primal"] is not None and near(line["primal"], optimum)
                       and (line["certified"] or not certified))
 
 
@@ -44,10 +44,10 @@ def gradient_pass(run: Run, norm: float) -> dict:
 def seconds_until(run: Run, end: dict, certificates: bool) -> float:
     """Until the end of a pass, without the time that rows or columns took to come into memory. `certificates`: they count, since
     without them the method does not know where it is."""
-    def total(event: str, key: str) -> float:
-        return sum(line.get(key, 0) for line in run.trace if line["event"] == event and line["pass"] <= end["pass"])
+    def total(key: str) -> float:
+        return sum(line.get(key, 0) for line in passes_of(run) if line["pass"] <= end["pass"])
 
-    return end["seconds"] - total("block", "wait_seconds") - (0 if certificates else total("pass", "certify_seconds"))
+    return end["seconds"] - total("wait_seconds") - (0 if certificates else total("certify_seconds"))
 
 
 # LIBLINEAR's.
@@ -57,7 +57,7 @@ def liblinear_near(run: Run, optimum: float) -> float:
     for seconds, decrease, before in LIBLINEAR_STEP.findall(run.stdout):
         if near(float(before) - max(0.0, float(decrease)), optimum):
             return float(seconds)
-    raise NotReached("not within 1% in any step")
+    raise NotReached("within 1% in no step")
 
 
 def liblinear_seconds(run: Run) -> float:
