@@ -1,4 +1,4 @@
-"""Measures linblock: python3 bench/bench.py store|train|models --data DIR. One record a run goes to results/NAME.jsonl,
+"""Measures linblock: python3 bench/bench.py store|train|models|primal --data DIR. One record a run goes to results/NAME.jsonl,
 the tables to stdout and, for docs/benchmarks.md, to results/NAME.md."""
 import argparse
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 import data
 import models
 import peers
+import primal
 import report
 import runner
 import store
@@ -18,7 +19,7 @@ import train
 from experiments import Bench, Experiment, Outcome, Suite, remove, run_experiment
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-BENCHES: dict[str, Suite] = {"store": store.SUITE, "train": train.SUITE, "models": models.SUITE}
+BENCHES: dict[str, Suite] = {"store": store.SUITE, "train": train.SUITE, "models": models.SUITE, "primal": primal.SUITE}
 BESIDE_LINBLOCK = {"store_rates": "store_rates", "model_objective": "model_objective", "iteration_clock": "iteration_clock.so"}
 NO_DATA_SET = "generated"
 MOST_REPEATS_OF_LARGE = 2

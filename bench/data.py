@@ -49,14 +49,18 @@ RECIPES = {
     "documents.test": documents(340_000, rescale="--skip 320000"),  # the rows that follow; another seed has other classes
     "documents-many": documents(1_000_000),
     "documents-some": documents(80_000),
+    "documents-long": documents(200_000, "--features 50000 --nonzeros 400"),  # primal.py says why
     "documents-20": documents(40_000, CLASSES),
     "documents-20.test": documents(50_000, CLASSES, rescale="--skip 40000"),
     "dense": Recipe("{linblock} generate dense -o - --rows 265000 --features 100 -q"),
     "20news": real("20news/20news.train.svm.zst"),
     "20news.test": real("20news/20news.test.svm.zst"),
+    "20news-1": real("20news/20news.train.svm.zst", rescale="--positive 1"),  # the first group against the other 19
     "a9a": real("a9a/a9a.svm.xz"),
     "connect-4": real("connect-4/connect-4.svm.xz", rescale="--part train"),  # sorted by position: no part alone is like the rest
     "connect-4.test": real("connect-4/connect-4.svm.xz", rescale="--part test"),
+    "connect-4-first": real("connect-4/connect-4.svm.xz", rescale="--positive 2"),  # who plays first wins, or not
+    "ijcnn1": real("ijcnn1/ijcnn1.svm.xz"),
     "imdb": real("imdb/imdb.train.svm.zst"),
     "imdb.test": real("imdb/imdb.test8000.svm.zst"),
     "kddcup99": real("kddcup99/kddcup99.svm.zst", rescale="--positive 1"),  # normal against all attacks
@@ -77,6 +81,7 @@ RECIPES = {
     "splice-unit.test": splice("modsel", "6 6 141", rescale="--unit-length"),
     "splice-large": splice("100000", "1 8 398", rescale="--unit-length", large=True),
     "splice-large.test": splice("modsel", "1 8 398 10000", rescale="--unit-length", large=True),
+    "w8a": real("w8a/w8a.svm.xz"),
 }
 
 

@@ -49,7 +49,7 @@ class Measure:
     name: str
     unit: str
     programs: tuple[str, ...]
-    values: Callable[..., Sequence[float]]  # from the runs of each program; their median is judged
+    values: Callable[..., Sequence[float | str]]  # from the runs of each program; their median is judged; words are shown as they are
     asked: Bound | Mapping[str, Bound] | None = None  # one for all, or by data set
 
     def bound(self, data_set: str) -> Bound | None:
@@ -67,9 +67,10 @@ class Overall:
 
 @dataclass(frozen=True)
 class Derived:
-    """What later programs are given, from the latest run of an earlier one; the second argument says: quick."""
+    """What later programs are given, from the latest run of an earlier one; the last argument says: quick."""
     program: str
-    value: Callable[[Run, bool], object]
+    value: Callable[..., object]
+    beside: str = ""  # a program before that one, whose latest run is the second argument then
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,10 @@ class Missing(Exception):
     """Why a program cannot be run here: not an error, it is named and left out."""
 
 
+class NotReached(Exception):
+    """Why a measure has no value, although its programs ran: what it waits for never happened."""
+
+
 def run_experiment(experiment: Experiment, data_set: str, places: dict[str, object], repeats: int, bench: Bench) -> Outcome:
     outcome = Outcome(experiment, data_set)
     places = places | {"rows": experiment.rows[bench.quick]}
@@ -139,11 +144,20 @@ def run_experiment(experiment: Experiment, data_set: str, places: dict[str, obje
             outcome.failures.append(failure)
         else:
             outcome.runs.setdefault(program.name, []).append(run)
-            places |= {place: derived.value(run, bench.quick) for place, derived in experiment.derived.items()
-                       if derived.program == program.name}
+            places |= derived_from(program, experiment, outcome, bench.quick)
     for name in outcome.missing:
         outcome.runs.pop(name, None)
     return outcome
+
+
+def derived_from(program: Program, experiment: Experiment, outcome: Outcome, quick: bool) -> dict[str, object]:
+    values = {}
+    for place, derived in experiment.derived.items():
+        needed = [name for name in (derived.program, derived.beside) if name]
+        if derived.program == program.name and all(name in outcome.runs for name in needed):
+            with contextlib.suppress(NotReached):  # a program that asks for it will say that it is not known
+                values[place] = derived.value(*(outcome.runs[name][-1] for name in needed), quick)
+    return values
 
 
 def run_program(program: Program, places: dict[str, object], experiment: str, data_set: str, bench: Bench) -> Run:

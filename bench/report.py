@@ -3,7 +3,7 @@ import shlex
 from collections.abc import Sequence
 from statistics import geometric_mean, median
 
-from experiments import Bound, Measure, Outcome, Overall, median_wall
+from experiments import Bound, Measure, NotReached, Outcome, Overall, median_wall
 from runner import Run
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
@@ -24,6 +24,10 @@ def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, 
         values = measured(outcome, measure)
     except KeyError as key:  # a program of another version says less
         return outcome.data_set, measure.name, "not measured", str(bound or "-"), f"no {key} in what was printed"
+    except NotReached as reason:
+        return outcome.data_set, measure.name, "not reached", str(bound or "-"), str(reason)
+    if isinstance(values[0], str):
+        return outcome.data_set, measure.name, ", ".join(dict.fromkeys(values)), "-", ""
     return (outcome.data_set, measure.name, f"{spread(values)} {measure.unit}".strip(), str(bound or "-"),
             verdict(median(values), bound, judged))
 
@@ -44,7 +48,7 @@ def missing(outcome: Outcome, measure: Measure) -> list[str]:
     return [outcome.missing[name] for name in measure.programs if name in outcome.missing]
 
 
-def measured(outcome: Outcome, measure: Measure) -> Sequence[float]:
+def measured(outcome: Outcome, measure: Measure) -> Sequence[float | str]:
     return measure.values(*(outcome.runs[name] for name in measure.programs))
 
 

@@ -24,7 +24,7 @@ class Run:
     disk_bytes_read: int
     first_output_seconds: float | None  # when the first byte of stdout came
     stdout: str
-    trace: list[dict] = field(default_factory=list)  # of a program that wrote one: a line each
+    trace: list[dict] = field(default_factory=list)  # of a program that wrote one: a line each, without the blocks
 
     def summary(self) -> dict:
         """The one JSON object that a program prints under --json; empty for other output."""
@@ -95,8 +95,8 @@ def read_all(descriptor: int, begin: float) -> tuple[bytes, float | None]:
 
 
 def evict(path: Path) -> None:
-    """Puts a file, or the files of a folder, out of the page cache, so that the next reader has to use the disk."""
-    for file in path.iterdir() if path.is_dir() else [path]:
+    """Puts a file, or all files below a folder, out of the page cache, so that the next reader has to use the disk."""
+    for file in filter(Path.is_file, path.rglob("*")) if path.is_dir() else [path]:
         descriptor = os.open(file, os.O_RDONLY)
         try:
             os.fsync(descriptor)  # what is not yet written cannot be put out
@@ -106,7 +106,9 @@ def evict(path: Path) -> None:
 
 
 def read_trace(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Without the blocks, which nothing is made of: of some runs there are hundreds of thousands."""
+    with path.open() as lines:
+        return [line for line in map(json.loads, lines) if line["event"] != "block"]
 
 
 def io_counts(process: int) -> dict[str, int]:

@@ -113,13 +113,13 @@ EVERYTHING = 4 << 30  # memory for all rows of any set
 
 
 def train(name: str, what: str, options: str = "", memory: object = "{memory}", threads: int = 2, model: str = "{model}",
-          **more_of_program) -> Program:
-    """`what` is {text}, packed anew each time, or {store}."""
+          store: str = "{store}", **more_of_program) -> Program:
+    """`what` is {text}, packed into `store` anew each time, or {store}."""
     from_text = what == "{text}"
     return Program(
         name, "linblock",
-        f"train {what} -o {model} --memory {memory} --threads {threads} --fresh -q --json {'--store {store}' if from_text else ''} {options}",
-        makes=f"{model} {model}.checkpoint" + (" {store}" if from_text else ""), **more_of_program)
+        f"train {what} -o {model} --memory {memory} --threads {threads} --fresh -q --json {f'--store {store}' if from_text else ''} {options}",
+        makes=f"{model} {model}.checkpoint" + (f" {store}" if from_text else ""), **more_of_program)
 
 
 # Text to a certified model.
