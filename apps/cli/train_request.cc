@@ -13,10 +13,15 @@ namespace linblock::cli {
 
 namespace {
 
-// Options that are for some solvers alone; who gives one has chosen the first of them.
+// Options that are for some solvers alone; who gives one has chosen the first of them, except for pegasos: what
+// certifies nothing must be asked for by its name.
 struct OwnOption {
   const char* name;
   std::array<std::string_view, 2> solvers;
+
+  bool is_for(std::string_view solver) const {
+    return !solver.empty() && (solver == solvers[0] || solver == solvers[1]);
+  }
 };
 constexpr std::array<OwnOption, 8> kOwnOptions = {{{"--schedule", {"dual"}},
                                                    {"--blocks", {"dual"}},
@@ -74,10 +79,10 @@ void check_options(const TrainRequest& request, const CLI::App& command) {
         fail(ErrorKind::usage, "--multiclass crammer-singer is a solver of its own: leave out {}", option.name);
   }
   for (const OwnOption& option : kOwnOptions)
-    if (command.count(option.name) > 0 && request.solver != option.solvers[0] && request.solver != option.solvers[1])
+    if (command.count(option.name) > 0 && !option.is_for(request.solver))
       fail(ErrorKind::usage, "{} is for --solver {}{}, and {} has no such choice: leave it out", option.name,
            option.solvers[0], option.solvers[1].empty() ? "" : fmt::format(" and {}", option.solvers[1]),
-           request.solver);
+           request.solver.empty() ? "the default" : request.solver);
   for (const char* option : {"--blocks", "--block-order"})
     if (request.dual.schedule != Schedule::fixed && command.count(option) > 0)
       fail(ErrorKind::usage, "{} needs --schedule fixed: other blocks are drawn anew for each pass", option);
@@ -111,7 +116,7 @@ namespace {
 void settle_solver(TrainRequest& request, const CLI::App& command) {
   if (!request.solver.empty() || all_classes_at_once(request)) return;
   for (const OwnOption& option : kOwnOptions)
-    if (command.count(option.name) > 0) request.solver = option.solvers[0];
+    if (command.count(option.name) > 0 && option.solvers[0] != "pegasos") request.solver = option.solvers[0];
   if (request.keep_state || !request.options.warm.empty()) request.solver = "dual";
 }
 

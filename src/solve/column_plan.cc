@@ -105,6 +105,7 @@ Plan make_column_plan(const Problem& problem, const SolveOptions& options, const
   const Needs needs = needs_of(problem, columns, options, context);
   Plan plan;
   plan.columns = true;
+  plan.method = options.method.index();
   plan.tasks = problem.tasks.size();
   plan.weights_bytes = needs.weights;
   plan.duals_bytes = needs.rows;

@@ -24,7 +24,8 @@ constexpr double kInnerTolerance = 0.3;  // of the residual, relative to the gra
 constexpr uint64_t kMostProducts = 200;  // for a step
 constexpr double kDiagonalShare = 0.1;   // of the preconditioner; the rest is 1
 constexpr int kHalvings = 40;            // of the interval in which a shortened step is looked for
-constexpr double kRounding = 1e-13;      // of the objective: a step that promises less cannot be judged
+constexpr double kRounding = 1e-12;      // of the objective: a step that promises less cannot be judged by it
+constexpr double kWorthwhile = 0.9;      // of the gradient, that is left by a step of this kind
 
 // Sums over all weights. Cut into fixed pieces whose sums are added in their order: the same for any number of threads.
 constexpr size_t kPieces = 16;
@@ -95,13 +96,14 @@ void TrustRegion::finish_evaluation(size_t threads) {
     sums[0] += trial_[i] * trial_[i];
     const double v = sums_.v(i);
     sums[1] += v * v;
+    sums[2] += (trial_[i] - v) * (trial_[i] - v);
   });
   bound_ = std::max(bound_, sums_.dual(squares[1]));
   const double value = 0.5 * squares[0] + sums_.losses();
   const bool first = wants_ == Wants::first_evaluation;
-  if (!first) decide(value);
+  if (!first) decide(value, std::sqrt(squares[2]));
   if (state_ != State::working || wants_ == Wants::shortened) return;
-  value_ = value;
+  take(value);
   const Sums sums = sweep(threads, trial_.size(), [&](size_t i, Sums& all) {
     gradient_[i] = trial_[i] - sums_.v(i);
     scale_[i] = static_cast<float>((1 - kDiagonalShare) + kDiagonalShare * (1 + sums_.diagonal(i)));
@@ -110,7 +112,6 @@ void TrustRegion::finish_evaluation(size_t threads) {
   });
   gradient_norm_ = std::sqrt(sums[0]);
   if (first) radius_ = std::sqrt(sums[1]);
-  take(value);
   if (Certificate{value_, bound_}.gap() <= tolerance_) {
     state_ = State::converged;
     return;
@@ -119,13 +120,18 @@ void TrustRegion::finish_evaluation(size_t threads) {
 }
 
 // Equation 26: whether the step is taken, and how far the next may go.
-void TrustRegion::decide(double value) {
+void TrustRegion::decide(double value, double gradient_norm) {
   if (wants_ == Wants::shortened) {
     // Between two points of which the near one is known and the far one is too far: convex, so it cannot be worse but
     // for rounding.
     if (value >= value_) give_up();
     wants_ = Wants::trial;
     return;
+  }
+  if (expected_ <= kRounding * value_) {
+    // The objective can no longer tell, but its gradient can, and the bound is made of it.
+    if (!(gradient_norm < kWorthwhile * gradient_norm_)) return give_up();
+    return sums_.accept();
   }
   const double ratio = resize_region(value, value_ - value);
   if (ratio > kLeastRatio && value <= value_) {
@@ -173,8 +179,8 @@ void TrustRegion::shorten() {
 }
 
 void TrustRegion::take(double value) {
-  assert(value <= value_ || wants_ == Wants::first_evaluation);
-  (void)value;
+  assert(value <= value_ * (1 + kRounding) || wants_ == Wants::first_evaluation);
+  value_ = value;
   weights_ = trial_;
   moved_ = true;
   std::transform(weights_.begin(), weights_.end(), solution_.weights.begin(),
@@ -245,7 +251,7 @@ void TrustRegion::try_step(size_t threads) {
   slope_ = sums[0];
   expected_ = -0.5 * (sums[0] - sums[1]);
   wants_ = Wants::trial;
-  if (!(expected_ > kRounding * value_)) give_up();
+  if (!(expected_ > 0)) give_up();
 }
 
 // No step is better than none, as far as numbers of double precision can tell.

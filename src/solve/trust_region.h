@@ -45,7 +45,7 @@ class TrustRegion {
   enum class Wants { first_evaluation, trial, shortened, product, losses };
 
   void finish_evaluation(size_t threads);
-  void decide(double value);
+  void decide(double value, double gradient_norm);
   void take(double value);
   void shorten();
   void begin_directions(size_t threads);

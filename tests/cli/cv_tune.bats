@@ -70,12 +70,13 @@ for key in ('folds', 'confusion', 'primal', 'dual', 'passes'):
 
 @test "cv takes the other solvers" {
   make_data
-  for options in "--solver pegasos --loss hinge --max-passes 5" "--solver average" "--solver subsample"; do
+  for options in "--solver pegasos --loss hinge --max-passes 5" "--solver average" "--solver subsample" \
+    "--solver newton" "--solver primal --order cyclic" "--loss logistic --solver primal"; do
     run linblock cv two.svm --folds 3 $options
     expect 0 "mean      accuracy"
   done
-  run linblock cv two.svm --solver newton
-  expect 2 "--solver 'newton'"
+  run linblock cv two.svm --solver newtron
+  expect 2 "--solver 'newtron'"
 }
 
 @test "tune shows its costs, marks the best and trains with it" {

@@ -14,7 +14,7 @@ interrupted() {
   local begin milliseconds
   begin=$(date +%s%N)
   run timeout --foreground --preserve-status -s INT -k 20 1.5 "$LINBLOCK" train s -o m --tolerance 1e-12 --cost 1000 \
-    --max-passes 1000000 "$@"
+    --solver dual --max-passes 1000000 "$@"
   milliseconds=$((($(date +%s%N) - begin) / 1000000 - 1500))
   expect 130 "interrupted"
   if [ $milliseconds -gt 2000 ]; then
@@ -29,7 +29,7 @@ goes_on() {
   [ -s m.checkpoint/STATE ]
   [ ! -e m ]
   run timeout --foreground --preserve-status -s INT -k 20 1 "$LINBLOCK" train s -o m --tolerance 1e-12 --cost 1000 \
-    --max-passes 1000000 "$@"
+    --solver dual --max-passes 1000000 "$@"
   expect 130 "going on from the checkpoint"
 }
 

@@ -49,6 +49,40 @@ assert ours['dual'] * (1 - rounding) <= theirs <= ours['primal'] * (1 + rounding
   done
 }
 
+# agree_primal TEXT: the objective of LIBLINEAR's primal models is ours, from its own weights to 1e-6.
+agree_primal() {
+  local pair solver
+  for pair in "2 squared-hinge" "0 logistic"; do
+    set -- "$1" $pair
+    liblinear-train -s "$2" -c 0.1 -e 1e-8 "$1" "theirs.$2" >log
+    for solver in newton primal; do
+      linblock train "$1" -o "ours.$2" --store packed --solver $solver --loss "$3" --cost 0.1 --tolerance 1e-7 \
+        --max-passes 100000 -q --json >json
+      python3 - "$1" "theirs.$2" "$3" <<'PYTHON'
+import json, math, sys
+text, model, loss = sys.argv[1:]
+lines = open(model).read().split("\nw\n")
+weights = [float(word) for word in lines[1].split()]
+sign = 1 if "label 1 -1" in lines[0] else -1
+total = sum(weight * weight for weight in weights) / 2
+for line in open(text):
+    label, *pairs = line.split()
+    margin = sign * float(label) * sum(weights[int(i) - 1] * float(x) for i, x in (pair.split(":") for pair in pairs))
+    total += 0.1 * (max(0, 1 - margin) ** 2 if loss == "squared-hinge" else math.log1p(math.exp(-margin)))
+ours = json.load(open("json"))
+assert ours["gap"] <= 1e-7, (loss, ours)
+assert abs(total / ours["primal"] - 1) < 1e-6, (loss, total, ours)
+PYTHON
+    done
+  done
+}
+
+@test "the optimum of LIBLINEAR's primal solvers, -s 2 and -s 0, is that of newton and primal" {
+  need_liblinear
+  make_adults adults 2000 1
+  agree_primal adults
+}
+
 @test "the optimum of heart_scale is LIBLINEAR's for -s 3, -s 1 and -s 7" {
   need_liblinear
   heart=/usr/share/doc/liblinear-tools/examples/heart_scale

@@ -43,7 +43,16 @@ refused() {
 
 @test "solvers that cannot work are refused before packing" {
   before=$(ls)
-  refused 2 --solver newton -- "--solver 'newton' is not dual, pegasos"
+  refused 2 --solver newtron -- "--solver 'newtron' is not dual, newton"
+  for solver in newton primal cmls; do
+    refused 2 --solver $solver --loss hinge -- "$solver needs a smooth loss" "--loss squared-hinge"
+    refused 2 --solver $solver --keep-state -- "$solver needs no state"
+  done
+  refused 2 --solver cmls --loss logistic -- "use --solver primal"
+  refused 2 --solver cmls --order once -- "--order cyclic or permuted"
+  refused 2 --order sideways -- "--order 'sideways' is not permuted, cyclic, once or online"
+  refused 2 --solver newton --order cyclic -- "--order is for --solver primal and cmls"
+  refused 2 --solver cmls --exponential fast -- "--exponential is for --solver primal"
   refused 2 --solver pegasos --loss logistic -- "pegasos is for hinge and squared-hinge"
 }
 
@@ -52,8 +61,7 @@ refused() {
   refused 2 --multiclass both -- "--multiclass 'both' is not one-vs-rest or crammer-singer"
   refused 2 --multiclass crammer-singer --loss logistic -- "leave out --loss logistic"
   refused 2 --multiclass crammer-singer --positive 1 -- "leave out --positive 1"
-  refused 2 --multiclass crammer-singer --step 2 -- "--step is for --solver pegasos"
-  for option in "--cache-fraction 0.5" "--inner 2" "--schedule fixed" "--blocks 2" "--solver pegasos"; do
+  for option in "--cache-fraction 0.5" "--inner 2" "--schedule fixed" "--blocks 2" "--solver pegasos" "--step 2" "--order once"; do
     refused 2 --multiclass crammer-singer $option -- "leave out ${option% *}"
   done
   run linblock train good.svm -o m --multiclass crammer-singer --loss hinge --solver dual

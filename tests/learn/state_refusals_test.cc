@@ -38,14 +38,14 @@ TEST_F(State, ThatIsMissingOrDamagedIsRefused) {
   const std::string good = read_file(state_path(model_));
   for (const size_t size : {size_t{0}, size_t{5}, good.size() / 3, good.size() - 1}) {
     write_file(state_path(model_), good.substr(0, size));
-    expect_error(ErrorKind::damaged, {"model.state", "train that model with --keep-state, or leave out --warm"},
+    expect_error(ErrorKind::damaged, {"model.state", "train that model with --keep-state, use --solver newton"},
                  [&] { warm(); });
   }
   for (size_t at = 3; at < good.size(); at += good.size() / 23) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x10);
     write_file(state_path(model_), bad);
-    expect_error(ErrorKind::damaged, {"model.state", "train that model with --keep-state, or leave out --warm"},
+    expect_error(ErrorKind::damaged, {"model.state", "train that model with --keep-state, use --solver newton"},
                  [&] { warm(); });
   }
   write_file(state_path(model_), good);

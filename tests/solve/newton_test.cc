@@ -116,7 +116,7 @@ TEST_P(NewtonOn, NeverLetsTheObjectiveRiseFromAnyStart) {
     Context context;
     context.observer = [&](const PassReport& report) {
       // The last one is of the weights as floats.
-      EXPECT_LE(report.primal_estimate, last * (1 + (report.certified ? 1e-9 : 0)));
+      EXPECT_LE(report.primal_estimate, last * (1 + (report.certified ? 1e-9 : 1e-12)));
       last = report.primal_estimate;
     };
     EXPECT_NEAR(solved(problem, kTight, context).total().primal, best, 1e-8 * best) << "from a start of size " << size;
