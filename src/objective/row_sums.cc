@@ -144,9 +144,24 @@ void RowSums::evaluate(const L& loss, const Chunk& chunk, std::span<RowState> st
 // Rows without curvature, such as those beyond the margin, are not looked at.
 void RowSums::multiply(const Chunk& chunk, std::span<const RowState> states, Lane& lane) const {
   Cell* const cells = lane.cells.data();
-  for (size_t i = 0; i < chunk.rows(); ++i) {
-    if (states[i].curvature == 0) continue;
-    const Row row = chunk.row(i, lane.buffer);
+  const auto next_curved = [&](size_t from) {
+    while (from < states.size() && states[from].curvature == 0) ++from;
+    return from;
+  };
+  Row next;
+  size_t which = 0;
+  size_t at = next_curved(0);
+  const auto bring_near = [&] {
+    if (at == states.size()) return;
+    next = chunk.row(at, lane.buffers[which ^= 1]);
+    for (const uint32_t index : next.index) __builtin_prefetch(&cells[index], 1);
+  };
+  bring_near();
+  while (at < states.size()) {
+    const Row row = next;
+    const size_t i = at;
+    at = next_curved(at + 1);
+    bring_near();
     double sum = dot_with(row, cells);
     if (problem_.has_bias()) sum += problem_.bias * double{lane.cells.back().pair.direction};
     const auto scale = static_cast<float>(double{states[i].curvature} * sum);
@@ -173,24 +188,6 @@ void RowSums::add_losses(const Chunk& chunk, Lane& lane) const {
 double RowSums::losses() const {
   double sum = 0;
   for (const Lane& lane : lanes_) sum += lane.losses;
-  return sum;
-}
-
-double RowSums::v(size_t weight) const {
-  double sum = 0;
-  for (const Lane& lane : lanes_) sum += lane.cells[weight].v;
-  return sum;
-}
-
-double RowSums::diagonal(size_t weight) const {
-  double sum = 0;
-  for (const Lane& lane : lanes_) sum += double{lane.diagonal[weight]};
-  return sum;
-}
-
-double RowSums::product(size_t weight) const {
-  double sum = double{lanes_.front().cells[weight].pair.direction};
-  for (const Lane& lane : lanes_) sum += double{lane.cells[weight].pair.product};
   return sum;
 }
 

@@ -6,6 +6,7 @@
 // The alphas of any weights are allowed in the dual, so an evaluation also gives a bound on the best objective.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -60,14 +61,26 @@ class RowSums {
 
   // After an evaluation, or a pass for losses alone.
   double losses() const;
-  double v(size_t weight) const;
+  double v(size_t weight) const {
+    double sum = 0;
+    for (const Lane& lane : lanes_) sum += lane.cells[weight].v;
+    return sum;
+  }
   // Of the Hessian, without the 1.
-  double diagonal(size_t weight) const;
+  double diagonal(size_t weight) const {
+    double sum = 0;
+    for (const Lane& lane : lanes_) sum += double{lane.diagonal[weight]};
+    return sum;
+  }
   // The best lower bound that the alphas, all multiplied by one number, give: the dual.
   double dual(double v2) const;
   void accept();
-  // After a product.
-  double product(size_t weight) const;
+  // After a product, and the direction again.
+  double product(size_t weight) const {
+    double sum = direction(weight);
+    for (const Lane& lane : lanes_) sum += double{lane.cells[weight].pair.product};
+    return sum;
+  }
   // Of the losses, at a share of the way from the last evaluation that was not on trial to the one that is.
   double line_derivative(double share) const;
 
@@ -85,6 +98,7 @@ class RowSums {
     double alphas = 0;   // sum of dual values that grow with the alphas ...
     double squares = 0;  // ... and of what is taken away by their squares; 0 where there is no such part
     RowBuffer buffer = {};
+    std::array<RowBuffer, 2> buffers = {};
   };
 
   void begin(Pass pass);
