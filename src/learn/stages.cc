@@ -98,6 +98,7 @@ void add_summary(const Summary& part, Summary& whole) {
   whole.solve_seconds += part.solve_seconds;
   whole.certify_seconds += part.certify_seconds;
   whole.total_seconds += part.total_seconds;
+  whole.column_steps += part.column_steps;
 }
 
 void save_summary(const Summary& summary, SnapshotWriter& to) {

@@ -236,18 +236,21 @@ struct StoredColumns {
   template <class Piece>
   void add_slopes(const Piece& piece, const TaskRows& rows, Slopes& sums) const {
     with_weights(rows, [&](auto weighted) {
-      for (size_t k = 0; k < piece.count; ++k) {
-        const size_t place = piece.place(k);
-        const Side& side = rows.side(place);
-        const double x = piece.value(k);
-        const double pull = rows.template cost<decltype(weighted)::value>(side, place) * x;
-        const double state = rows.state[place];
-        const double share = 1 / (1 + state);  // the dual's, where y = 1; else what is left
-        sums.slope += pull * (side.sign > 0 ? -share : 1 - share);
-        sums.reach = std::max(sums.reach, std::abs(x));
-        sums.bend += pull * x * (share * (1 - share));
-        sums.squares += state > 0 && state < std::numeric_limits<double>::infinity() ? pull * x : 0;
+      // Two sums of each, so that an addition need not wait for the last one.
+      Slopes even;
+      Slopes odd;
+      size_t k = 0;
+      for (; k + 2 <= piece.count; k += 2) {
+        add_one<decltype(weighted)::value>(piece, k, rows, even);
+        add_one<decltype(weighted)::value>(piece, k + 1, rows, odd);
       }
+      if (k < piece.count) add_one<decltype(weighted)::value>(piece, k, rows, even);
+      // Of equal values x comes in once, at the end.
+      const double x = Piece::kEqual && piece.count > 0 ? piece.value(0) : 1;
+      sums.slope += x * (even.slope + odd.slope);
+      sums.bend += x * x * (even.bend + odd.bend);
+      sums.squares += x * x * (even.squares + odd.squares);
+      sums.reach = std::max({sums.reach, Piece::kEqual ? std::abs(x) : 0, even.reach, odd.reach});
     });
   }
 
@@ -281,7 +284,10 @@ struct StoredColumns {
     if constexpr (Piece::kEqual) {
       if (std::abs(step * piece.value(0)) > kLongestStep) return first;
       const double factor = std::exp(step * piece.value(0));
-      for (size_t k = first; k < piece.count; ++k)
+      size_t k = first;
+      for (; k + 4 <= piece.count; k += 4)
+        if (!move_four(k, factor, piece, rows)) break;
+      for (; k < piece.count; ++k)
         if (!move_one(k, factor)) return k;
     } else {
       for (size_t k = first; k < piece.count; ++k) {
@@ -298,6 +304,35 @@ struct StoredColumns {
   }
   static double state_of(double product) { return std::exp(product); }
   static double product_of(double state) { return std::log(state); }
+
+ private:
+  // All of them, or none where one would go too far or is not seen.
+  template <class Piece>
+  [[gnu::always_inline]] static bool move_four(size_t k, double factor, const Piece& piece, const TaskRows& rows) {
+    std::array<double, 4> next;
+    bool good = true;
+    for (size_t i = 0; i < 4; ++i) {
+      next[i] = rows.state[piece.place(k + i)] * factor;
+      good &= next[i] < kMost && next[i] > kLeast;
+    }
+    if (!good) return false;
+    for (size_t i = 0; i < 4; ++i) rows.state[piece.place(k + i)] = next[i];
+    return true;
+  }
+
+  template <bool kWeighted, class Piece>
+  [[gnu::always_inline]] void add_one(const Piece& piece, size_t k, const TaskRows& rows, Slopes& sums) const {
+    const size_t place = piece.place(k);
+    const Side& side = rows.side(place);
+    const double x = Piece::kEqual ? 1 : piece.value(k);
+    const double pull = rows.template cost<kWeighted>(side, place) * x;
+    const double state = rows.state[place];
+    const double share = 1 / (1 + state);                  // the dual's, where y = 1; else what is left
+    sums.slope += pull * (0.5 - 0.5 * side.sign - share);  // without a branch that cannot be foretold
+    sums.bend += pull * x * (share * (1 - share));
+    sums.squares += state > 0 && state < std::numeric_limits<double>::infinity() ? pull * x : 0;
+    if constexpr (!Piece::kEqual) sums.reach = std::max(sums.reach, std::abs(x));
+  }
 };
 
 inline constexpr double kSufficientDecrease = 0.01;  // sigma of equation 12
