@@ -10,6 +10,8 @@ namespace linblock {
 
 namespace {
 
+constexpr size_t kNearCells = 65536;  // as many are near anyway
+
 // Four partial sums, added up in a fixed order.
 double dot_with(const Row& row, const double* weights) {
   std::array<double, 4> lanes{};
@@ -151,10 +153,12 @@ void RowSums::multiply(const Chunk& chunk, std::span<const RowState> states, Lan
   Row next;
   size_t which = 0;
   size_t at = next_curved(0);
+  const bool far = lane.cells.size() > kNearCells;
   const auto bring_near = [&] {
     if (at == states.size()) return;
     next = chunk.row(at, lane.buffers[which ^= 1]);
-    for (const uint32_t index : next.index) __builtin_prefetch(&cells[index], 1);
+    if (far)
+      for (const uint32_t index : next.index) __builtin_prefetch(&cells[index], 1);
   };
   bring_near();
   while (at < states.size()) {

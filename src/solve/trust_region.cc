@@ -23,7 +23,7 @@ constexpr double kGrowMost = 4;       // sigma 3
 constexpr double kInnerTolerance = 0.3;  // of the residual, relative to the gradient
 constexpr uint64_t kMostProducts = 200;  // for a step
 constexpr double kDiagonalShare = 0.1;   // of the preconditioner; the rest is 1
-constexpr int kHalvings = 40;            // of the interval in which a shortened step is looked for
+constexpr int kHalvings = 20;            // of the interval in which a shortened step is looked for
 constexpr double kRounding = 1e-12;      // of the objective: a step that promises less cannot be judged by it
 constexpr double kWorthwhile = 0.9;      // of the gradient, that is left by a step of this kind
 

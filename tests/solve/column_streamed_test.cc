@@ -65,7 +65,7 @@ TEST(StreamedColumns, ReachTheOptimumOfThoseInMemory) {
       const Summary summary =
           solve(problem, {.method = one.method, .tolerance = 1e-7, .max_passes = 5000}, solutions, context);
       EXPECT_EQ(summary.plan.rows == RowsHeld::streamed, bytes == memory);
-      EXPECT_EQ(blocks > 1, bytes == memory);
+      EXPECT_GT(blocks, 1U);
       if (best == 0) best = summary.certificates[0].primal;
       EXPECT_NEAR(summary.certificates[0].primal, best, 1e-6 * best) << one.loss;
       EXPECT_LE(summary.certificates[0].gap(), 1e-7);
