@@ -129,7 +129,7 @@ Plan make_column_plan(const Problem& problem, const SolveOptions& options, const
     const size_t unit = ColumnUnits(columns).largest();
     const uint64_t least = unit * (chunks.largest + notes);
     if (least > free) refuse(problem, context, needs, least, fmt::format("a column that takes {} chunks", unit));
-    const uint64_t fitting = std::max<uint64_t>(1, free / (2 * chunks.largest + notes));
+    const uint64_t fitting = std::max<uint64_t>(1, free / std::max<uint64_t>(1, 2 * chunks.largest + notes));
     plan.chunks_per_block = std::min<uint64_t>(fitting, usual_chunks(columns));
     plan.window_bytes = free - std::max<uint64_t>(plan.chunks_per_block, unit) * notes;
   }

@@ -131,6 +131,7 @@ class ColumnRun {
   template <class Due>
   void certify(const Due& due) {
     std::vector<Descent*> those;
+    those.reserve(due.size());
     for (const auto& task : due) those.push_back(&task->descent);
     if (those.empty()) return;
     for (Descent* descent : those) descent->task().round_weights();
