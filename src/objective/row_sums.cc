@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "base/dot.h"
 #include "base/error.h"
+#include "objective/scaled_dual.h"
 
 namespace linblock {
 
@@ -44,8 +46,9 @@ double shrinking(const Logistic&, double, double) { return 0; }
 
 template <typename Visitor>
 auto visit_curved(const AnyLoss& any, const Visitor& visitor) {
+  using Result = std::invoke_result_t<const Visitor&, const SquaredHinge&>;
   return std::visit(
-      [&](const auto& loss) -> decltype(visitor(SquaredHinge{})) {
+      [&](const auto& loss) -> Result {
         if constexpr (CurvedLoss<std::decay_t<decltype(loss)>>)
           return visitor(loss);
         else
@@ -57,9 +60,7 @@ auto visit_curved(const AnyLoss& any, const Visitor& visitor) {
 }  // namespace
 
 RowSums::RowSums(const Problem& problem, const Task& task, size_t lanes)
-    : problem_(problem), costs_(problem, task), lanes_(lanes) {
-  begin_.push_back(0);
-  for (const ChunkInfo& chunk : problem.store->chunks()) begin_.push_back(begin_.back() + chunk.rows);
+    : problem_(problem), costs_(problem, task), begin_(row_begins(*problem.store)), lanes_(lanes) {
   rows_.resize(begin_.back());
   for (Lane& lane : lanes_) {
     lane.cells.resize(weights());
@@ -203,9 +204,7 @@ double RowSums::dual(double v2) const {
     squares += lane.squares;
   }
   if (std::holds_alternative<Logistic>(problem_.loss)) return alphas - 0.5 * v2;
-  // s * alphas - s^2 * (squares + v2 / 2), at its best.
-  const double curve = squares + 0.5 * v2;
-  return curve > 0 ? alphas * alphas / (4 * curve) : 0;
+  return best_of_parabola(alphas, 2 * squares + v2);
 }
 
 void RowSums::accept() {
