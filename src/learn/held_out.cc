@@ -9,9 +9,7 @@
 namespace linblock {
 
 HeldOutRows::HeldOutRows(const Store& store, const Classes& classes, uint32_t folds, uint64_t seed)
-    : classes_(&classes), folds_(folds), seed_(seed), begin_(store.chunks().size() + 1, 0) {
-  for (size_t chunk = 0; chunk < store.chunks().size(); ++chunk)
-    begin_[chunk + 1] = begin_[chunk] + store.chunks()[chunk].rows;
+    : classes_(&classes), folds_(folds), seed_(seed), begin_(row_begins(store)) {
   rows_.resize(begin_.back());
 }
 

@@ -13,6 +13,7 @@
 #include "learn/start_weights.h"
 #include "learn/state.h"
 #include "learn/test_rows.h"
+#include "learn/warm_start.h"
 #include "objective/class_certificate.h"
 #include "solve/run.h"
 

@@ -15,17 +15,13 @@ constexpr uint64_t kChecksumBytes = 8;
 
 }  // namespace
 
-Duals::Duals(const Store& store) : begin_(store.chunks().size() + 1, 0) {
-  for (size_t chunk = 0; chunk < store.chunks().size(); ++chunk)
-    begin_[chunk + 1] = begin_[chunk] + store.chunks()[chunk].rows;
+Duals::Duals(const Store& store) : begin_(row_begins(store)) {
   at_ = begin_;
   alpha_.assign(begin_.back(), 0);
   rest_.assign(begin_.back(), 0);
 }
 
-Duals::Duals(const Store& store, const std::string& path) : begin_(store.chunks().size() + 1, 0) {
-  for (size_t chunk = 0; chunk < store.chunks().size(); ++chunk)
-    begin_[chunk + 1] = begin_[chunk] + store.chunks()[chunk].rows;
+Duals::Duals(const Store& store, const std::string& path) : begin_(row_begins(store)) {
   at_.assign(begin_.size(), 0);
   version_.assign(store.chunks().size(), 0);
   file_ = File::open_update(path);

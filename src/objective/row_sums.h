@@ -43,7 +43,6 @@ class RowSums {
   // Chunk c adds to lane c modulo `lanes`, whoever works on it: sums do not depend on how many threads there are.
   RowSums(const Problem& problem, const Task& task, size_t lanes);
 
-  size_t lanes() const { return lanes_.size(); }
   size_t weights() const { return problem_.weights(); }
 
   // Each begins a pass; the vector must stay as it is until the pass is done. `on_trial`: accept() makes these weights

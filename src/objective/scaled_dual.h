@@ -13,6 +13,9 @@
 
 namespace linblock {
 
+// The largest linear * s - square * s^2 / 2.
+inline double best_of_parabola(double linear, double square) { return square > 0 ? 0.5 * linear * linear / square : 0; }
+
 // `for_each_row(add)` calls add(share, cost) for every row, as often as it is asked to.
 template <class ForEachRow>
 double best_scaled_dual(const SquaredHinge&, double v2, const ForEachRow& for_each_row) {
@@ -23,7 +26,7 @@ double best_scaled_dual(const SquaredHinge&, double v2, const ForEachRow& for_ea
     linear += cost * share;
     square += 0.5 * cost * share * share;
   });
-  return square > 0 ? 0.5 * linear * linear / square : 0;
+  return best_of_parabola(linear, square);
 }
 
 template <class ForEachRow>

@@ -5,9 +5,7 @@
 namespace linblock {
 
 SparseDuals::SparseDuals(const Store& store)
-    : begin_(store.chunks().size() + 1, 0), packed_(store.chunks().size()), at_(store.chunks().size(), 0) {
-  for (size_t chunk = 0; chunk < store.chunks().size(); ++chunk)
-    begin_[chunk + 1] = begin_[chunk] + store.chunks()[chunk].rows;
+    : begin_(row_begins(store)), packed_(store.chunks().size()), at_(store.chunks().size(), 0) {
   counts_.assign(begin_.back(), 0);
   rest_.assign(begin_.back(), 0);
 }

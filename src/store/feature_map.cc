@@ -125,11 +125,13 @@ void FeatureMap::make_words() {
 
 uint32_t FeatureMap::index(uint32_t number) const {
   if (number < frequent_.size()) return frequent_[number];
-  // The place-th of the other features: it stands behind as many frequent ones as have no more than `place` others
-  // before them.
   const uint32_t place = number - static_cast<uint32_t>(frequent_.size());
-  size_t low = 0;
-  size_t high = sorted_.size();
+  return place + static_cast<uint32_t>(frequent_before(place, 0, sorted_.size()));
+}
+
+// The place-th of the other features stands behind as many frequent ones as have no more than `place` others before
+// them; they are no fewer than `low`, and no more than `high`.
+size_t FeatureMap::frequent_before(uint32_t place, size_t low, size_t high) const {
   while (low < high) {
     const size_t middle = (low + high) / 2;
     if (sorted_[middle] - middle <= place)
@@ -137,12 +139,12 @@ uint32_t FeatureMap::index(uint32_t number) const {
     else
       high = middle;
   }
-  return place + static_cast<uint32_t>(low);
+  return low;
 }
 
 void FeatureMap::indices(std::span<const uint32_t> numbers, uint32_t* index) const {
   const auto frequent = static_cast<uint32_t>(frequent_.size());
-  size_t low = 0;  // as in index()
+  size_t low = 0;  // frequent ones before the last one found
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] < frequent) {
       index[i] = frequent_[numbers[i]];
@@ -154,14 +156,7 @@ void FeatureMap::indices(std::span<const uint32_t> numbers, uint32_t* index) con
       low += step;
       step *= 2;
     }
-    size_t high = std::min(sorted_.size(), low + step - 1);
-    while (low < high) {
-      const size_t middle = (low + high) / 2;
-      if (sorted_[middle] - middle <= place)
-        low = middle + 1;
-      else
-        high = middle;
-    }
+    low = frequent_before(place, low, std::min(sorted_.size(), low + step - 1));
     index[i] = place + static_cast<uint32_t>(low);
   }
 }

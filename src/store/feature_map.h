@@ -64,6 +64,7 @@ class FeatureMap {
     return static_cast<unsigned>(std::bit_width(number | ((1U << kFirstClassBits) - 1))) - kFirstClassBits;
   }
   void make_words();
+  size_t frequent_before(uint32_t place, size_t low, size_t high) const;
   template <bool kWithValues>
   void apply_to(std::span<const uint32_t> index, const float* value, uint32_t* numbers, float* values) const;
 

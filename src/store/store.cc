@@ -303,6 +303,13 @@ uint64_t check_order(const Store& store, const std::vector<ChunkEnds>& ends) {
 
 }  // namespace
 
+std::vector<uint64_t> row_begins(const Store& store) {
+  std::vector<uint64_t> begins(store.chunks().size() + 1, 0);
+  for (size_t chunk = 0; chunk < store.chunks().size(); ++chunk)
+    begins[chunk + 1] = begins[chunk] + store.chunks()[chunk].rows;
+  return begins;
+}
+
 VerifyReport verify(const Store& store, size_t threads, const std::function<void(uint64_t)>& observer) {
   std::atomic<size_t> next = 0;
   std::mutex mutex;

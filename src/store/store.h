@@ -80,6 +80,10 @@ class Store {
   std::vector<uint64_t> removed_begin_;  // chunks + 1; empty where nothing is removed
 };
 
+// Where a chunk's rows begin among all rows, as they lie: what stands beside each row is found by it. One more than
+// there are chunks.
+std::vector<uint64_t> row_begins(const Store& store);
+
 // Reads everything, on all threads: every checksum, every row, and the sums in the manifest.
 struct VerifyReport {
   uint64_t chunks = 0;

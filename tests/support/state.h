@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "learn/state.h"
+#include "learn/warm_start.h"
 #include "store/remove.h"
 #include "support/learning.h"
 
