@@ -170,7 +170,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
               fail(ErrorKind::usage, "--schedule '{}' is not recomposed or fixed", name);
             request->dual.schedule = name == "fixed" ? Schedule::fixed : Schedule::recomposed;
           },
-          "recomposed: new blocks each pass; fixed: the same (default: recomposed)")
+          "dual: recomposed, new blocks each pass, or fixed, always the same (default: recomposed)")
       ->type_name("NAME");
   add_whole_number(*command, "--blocks", request->dual.blocks, "With --schedule fixed: how many", 1)->type_name("M");
   command
@@ -184,7 +184,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
             if (error != std::errc() || end != text.data() + text.size() || request->dual.inner < 1)
               fail(ErrorKind::usage, "--inner '{}' is not a number of rounds, auto or converge", text);
           },
-          "Rounds over each block: N, auto or converge (default: auto)")
+          "dual: rounds over each block: N, auto or converge (default: auto)")
       ->type_name("N");
   command
       ->add_option_function<std::string>(
@@ -207,7 +207,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
               fail(ErrorKind::usage, "--cache-fraction '{}' is not auto or a number from 0 to below 1", text);
             request->dual.cache_fraction = share;
           },
-          "Of the memory for rows, for rows near the margin: F or auto (default: auto)")
+          "dual: of the memory for rows, for rows near the margin: F or auto (default: auto)")
       ->type_name("F");
   command->add_option("--store", options.store, "Where text is packed (default: INPUT.linblock)")->type_name("DIR");
   add_text_options(*command, options.pack);

@@ -82,7 +82,9 @@ void add_train(CLI::App& app, Session& session) {
       ->type_name("FILE");
   command->add_flag("--keep-state", request->keep_state, "Keep MODEL.state, which --warm can go on from");
   command
-      ->add_option("--warm", options.warm, "Go on from this model's state: rows may have been added or removed since")
+      ->add_option("--warm", options.warm,
+                   "Go on from this model: from its state, though rows have come or gone; newton, primal, cmls: from "
+                   "its weights")
       ->type_name("MODEL");
   command
       ->add_option_function<std::string>(
@@ -102,7 +104,8 @@ void add_train(CLI::App& app, Session& session) {
                "  linblock train train.svm -o model --test test.svm --class-weight balanced\n"
                "  linblock train days.store -o monday --keep-state\n"
                "  linblock append days.store tuesday.svm\n"
-               "  linblock train days.store -o tuesday --warm monday --keep-state\n\n"
+               "  linblock train days.store -o tuesday --warm monday --keep-state\n"
+               "  linblock train days.store -o exact --warm tuesday --solver newton --tolerance 1e-6\n\n"
                "More than two classes are trained one against the rest, all of them in the same reading of the data.");
   command->callback([request, command, &session] { run_train(*request, *command, session); });
 }

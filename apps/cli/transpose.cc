@@ -13,7 +13,6 @@ namespace {
 
 struct Request {
   std::string store;
-  std::string codec;  // empty: as the rows'
   bool force = false;
   TransposeOptions options;
 };
@@ -27,7 +26,6 @@ void print_json(const Request& request, bool changed, const TransposeReport& rep
 }
 
 void run_transpose(Request& request, Session& session) {
-  if (!request.codec.empty()) request.options.codec = codec_of(request.codec);
   const Store rows = Store::open(request.store);
   expect_rows(rows.info(), request.store);
   // Columns that cannot even be opened are made again.
@@ -68,8 +66,10 @@ void add_transpose(CLI::App& app, Session& session) {
   command->add_option("STORE", request->store, "The store to transpose")->required()->type_name("");
   add_memory_option(*command, request->options.memory_bytes);
   add_threads_option(*command, request->options.threads);
-  command->add_option("--codec", request->codec, "none, lz4, zstd or zlib (default: the codec of the rows)")
-      ->check(CLI::IsMember({"none", "lz4", "zstd", "zlib"}))
+  command
+      ->add_option_function<std::string>(
+          "--codec", [request](const std::string& name) { request->options.codec = codec_of(name); },
+          "none, lz4, zstd or zlib (default: the codec of the rows)")
       ->type_name("NAME");
   command->add_flag("--force", request->force, "Make the columns again though they are fresh");
   add_json_option(*command, session);

@@ -11,7 +11,11 @@ namespace {
 // it needs many passes. Newton's passes do not depend on the rows.
 constexpr uint64_t kManyRowsPerFeature = 64;
 
-bool fits(const Problem& problem, const Method& method, const Context& context) {
+// With some room for what is not known yet, such as rows to test on: a choice must not be refused where another works.
+constexpr uint64_t kOthersShare = 4;  // one part in so many
+
+bool fits(const Problem& problem, const Method& method, Context context) {
+  context.reserved_bytes += context.memory_bytes / kOthersShare;
   try {
     tasks_at_once(problem, {.method = method}, context);
     return true;

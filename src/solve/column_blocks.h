@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "solve/column_step.h"
+#include "solve/column_rows.h"
 #include "solve/solver.h"
 #include "store/block_source.h"
 

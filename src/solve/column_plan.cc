@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "solve/chunk_sums.h"
 #include "solve/column_blocks.h"
 #include "solve/column_task.h"
 #include "store/columns.h"
@@ -12,36 +13,8 @@ namespace linblock {
 
 namespace {
 
-constexpr size_t kLeastChunksHeld = 4;
 constexpr size_t kUsualChunksPerBlock = 8;  // at least; small blocks let reading and work overlap ...
 constexpr size_t kUsualBlocks = 32;         // ... and few of them mix features well
-
-struct ChunkSums {
-  uint64_t encoded = 0;
-  uint64_t decoded = 0;
-  uint64_t largest = 0;        // decoded
-  uint64_t largest_space = 0;  // more than encoded, while a chunk is decoded
-  uint64_t most_columns = 0;   // of one
-  uint64_t columns = 0;        // or pieces of them
-
-  explicit ChunkSums(const Store& store) {
-    for (const ChunkInfo& chunk : store.chunks()) {
-      const uint64_t whole = chunk.memory_bytes(true);
-      const uint64_t packed = chunk.memory_bytes(false);
-      encoded += packed;
-      decoded += whole;
-      largest = std::max(largest, whole);
-      largest_space = std::max(largest_space, whole - packed);
-      most_columns = std::max<uint64_t>(most_columns, chunk.rows);
-      columns += chunk.rows;
-    }
-  }
-};
-
-uint64_t directory_bytes(const Store& store) {
-  return store.chunks().size() * (sizeof(ChunkInfo) + 4 * sizeof(uint64_t)) +
-         store.info().removed.rows * sizeof(uint64_t);
-}
 
 // The map from original indices to the feature numbers of the answer.
 uint64_t feature_map_bytes(const StoreInfo& info) {
@@ -87,7 +60,7 @@ size_t usual_chunks(const Store& columns) {
 
 // All columns stay, decoded or at least encoded. False: they do not fit.
 bool hold_all(const ChunkSums& chunks, const Store& columns, const Context& context, uint64_t free, Plan& plan) {
-  const uint64_t visits = (chunks.columns + 1) * ColumnVisits::kBytesPerColumn;
+  const uint64_t visits = (chunks.rows + 1) * ColumnVisits::kBytesPerColumn;
   // Each thread decodes a column at a time.
   const uint64_t space = std::min<uint64_t>(context.threads, plan.tasks) * chunks.largest_space;
   if (chunks.decoded + visits <= free)
@@ -119,13 +92,13 @@ Plan make_column_plan(const Problem& problem, const SolveOptions& options, const
   if (context.on_answer)
     for (const ChunkInfo& chunk : problem.store->chunks()) answer = std::max(answer, 2 * chunk.memory_bytes(true));
   const uint64_t whole = chunks.encoded + chunks.largest_space;
-  const uint64_t least_window = std::max({std::min(kLeastChunksHeld * chunks.largest, whole), needs.facts, answer});
+  const uint64_t least_window = std::max({std::min(chunks.least(), whole), needs.facts, answer});
   if (needs.fixed() + least_window > context.memory_bytes)
     refuse(problem, context, needs, least_window, "a few chunks of columns");
   const uint64_t free = context.memory_bytes - needs.fixed();
   if (!hold_all(chunks, columns, context, free, plan)) {
     plan.rows = RowsHeld::streamed;
-    const uint64_t notes = chunks.most_columns * ColumnVisits::kBytesPerColumn;  // of a chunk in work
+    const uint64_t notes = chunks.most_rows * ColumnVisits::kBytesPerColumn;  // of a chunk in work
     const size_t unit = ColumnUnits(columns).largest();
     const uint64_t least = unit * (chunks.largest + notes);
     if (least > free) refuse(problem, context, needs, least, fmt::format("a column that takes {} chunks", unit));

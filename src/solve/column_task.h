@@ -10,7 +10,7 @@
 #include "base/snapshot.h"
 #include "objective/certificate.h"
 #include "solve/column_blocks.h"
-#include "solve/column_step.h"
+#include "solve/column_losses.h"
 #include "solve/solver.h"
 #include "store/columns.h"
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "objective/row_sums.h"
+#include "solve/chunk_sums.h"
 #include "solve/column_plan.h"
 #include "solve/run.h"
 #include "solve/trust_region.h"
@@ -12,11 +13,11 @@ namespace linblock {
 
 namespace {
 
+constexpr size_t kChunksOfNewton = 64;      // enough for all threads, and a stop can wait for so many
 constexpr size_t kUsualChunksPerBlock = 8;  // fewer mix badly, more does not help: small blocks stay in cache
 constexpr uint64_t kLeastCertifyBytes = uint64_t{1} << 20;  // below, a certificate takes too many passes
 constexpr double kLeastCacheShare = 0.4;                    // of the memory for rows, where a split is to be chosen
-constexpr size_t kLeastChunksHeld = 4;
-constexpr uint64_t kManyRows = 16;      // for each feature
+constexpr uint64_t kManyRows = 16;                          // for each feature
 constexpr uint64_t kKeptRowsShare = 3;  // one in so many rows may be kept where all are in memory ...
 constexpr uint64_t kKeptRowBytes = 64;  // ... on a list with so many bytes a row
 // Crammer and Singer: duals that are not zero, for each row, in the mean.
@@ -30,28 +31,6 @@ constexpr uint64_t kPegasosNoteBytes = 12;
 constexpr uint64_t kFewLanes = 2;
 constexpr uint64_t kMostLanes = 8;
 constexpr uint64_t kNonzerosPerLane = 32;  // for each weight
-
-// What chunks take in memory.
-struct ChunkSums {
-  uint64_t encoded = 0;
-  uint64_t decoded = 0;
-  uint64_t largest = 0;        // decoded
-  uint64_t largest_space = 0;  // more than encoded, while a chunk is decoded
-  uint64_t most_rows = 0;      // of one
-
-  explicit ChunkSums(const Store& store) {
-    for (const ChunkInfo& chunk : store.chunks()) {
-      const uint64_t whole = chunk.memory_bytes(true);
-      const uint64_t packed = chunk.memory_bytes(false);
-      encoded += packed;
-      decoded += whole;
-      largest = std::max(largest, whole);
-      largest_space = std::max(largest_space, whole - packed);
-      most_rows = std::max<uint64_t>(most_rows, chunk.rows);
-    }
-  }
-  uint64_t least() const { return kLeastChunksHeld * largest; }
-};
 
 // What is asked for, as far as the plan depends on it.
 struct Wanted {
@@ -89,6 +68,8 @@ struct Wanted {
     return newton ? RowSums::kBytesPerRow : Duals::kBytesPerRow;
   }
   size_t usual_chunks() const { return options.chunks_per_block > 0 ? options.chunks_per_block : kUsualChunksPerBlock; }
+  // So many at most.
+  size_t most_chunks() const { return newton ? kChunksOfNewton : BlockSource::kMostChunksPerBlock; }
 
   // Fixed blocks are whole buckets: one may have more chunks than are asked for.
   BlockOrder fixed_blocks(size_t chunks_per_block) const {
@@ -224,11 +205,9 @@ uint64_t class_duals_bytes(const Wanted& wanted, uint64_t rows, uint64_t room) {
 uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const Store& store = *wanted.problem.store;
   const Context& context = wanted.context;
-  const uint64_t count = store.chunks().size();
   const uint64_t rows = store.info().physical_rows();  // removed ones have their places too
   plan.weights_bytes = wanted.weights() * wanted.bytes_per_weight(plan.lanes) * wanted.tasks();
-  const uint64_t directory =
-      count * (sizeof(ChunkInfo) + 4 * sizeof(uint64_t)) + (rows - store.info().rows) * sizeof(uint64_t);
+  const uint64_t directory = directory_bytes(store);
   const uint64_t open = wanted.all_classes == nullptr ? 0
                                                       : wanted.tasks() * wanted.usual_chunks() *
                                                             wanted.chunks.most_rows * SparseDuals::kOpenBytesPerRow;
@@ -297,8 +276,8 @@ Plan make_plan(const Problem& problem, const SolveOptions& options, const Contex
   plan.inner = dual == nullptr || dual->inner == 0 ? 1 : static_cast<size_t>(dual->inner);
   if (wanted.all_classes != nullptr) plan.inner = static_cast<size_t>(std::max(1, wanted.all_classes->inner));
   if (options.chunks_per_block > 0) plan.chunks_per_block = std::min(plan.chunks_per_block, options.chunks_per_block);
-  plan.chunks_per_block = std::clamp<size_t>(std::min(plan.chunks_per_block, BlockSource::kMostChunksPerBlock), 1,
-                                             std::max<size_t>(1, count));
+  plan.chunks_per_block =
+      std::clamp<size_t>(std::min(plan.chunks_per_block, wanted.most_chunks()), 1, std::max<size_t>(1, count));
   if (plan.rows == RowsHeld::streamed && !wanted.small_blocks() && !std::holds_alternative<Subsample>(options.method))
     check_fixed_blocks(wanted, plan);
   const uint64_t rows = problem.store->info().rows;

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "solve/column_run.h"
+#include "solve/column_step.h"
 
 namespace linblock {
 

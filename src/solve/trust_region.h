@@ -32,7 +32,6 @@ class TrustRegion {
   void begin_pass();
   void add(const Block& block, size_t lane) { sums_.add(block, lane); }
   void end_pass(size_t threads);
-  size_t lanes() const { return sums_.lanes(); }
 
   // Of the weights as they are, and the best bound so far; after the last pass, of the weights as they are saved.
   Certificate certificate() const { return {value_, bound_}; }

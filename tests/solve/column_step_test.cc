@@ -5,6 +5,8 @@
 #include <random>
 #include <vector>
 
+#include "solve/column_losses.h"
+
 namespace linblock {
 namespace {
 

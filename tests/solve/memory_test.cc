@@ -50,6 +50,18 @@ TEST_F(TrainMemory, HoldsForEveryMethod) {
   expect_trained({"--solver", "pegasos", "--step", "block", "--max-passes", "3"});
 }
 
+TEST_F(TrainMemory, HoldsForMethodsOverTheWeights) {
+  make_store(100000, {"--features", "20000", "--nonzeros", "100"});
+  ASSERT_GE(stored_bytes(), 2 * kBudget);
+  expect_trained({"--solver", "newton", "--threads", "1", "--max-passes", "20"});
+  expect_trained({"--solver", "newton", "--loss", "logistic", "--threads", "4", "--checkpoint-seconds", "0.1"});
+  ASSERT_EQ(linblock({"transpose", store_, "--memory", "64M", "-q"}).exit_code, 0);
+  for (const char* order : {"permuted", "cyclic"})
+    expect_trained({"--solver", "primal", "--order", order, "--max-passes", "5", "--checkpoint-seconds", "0.1"});
+  expect_trained({"--solver", "primal", "--loss", "logistic", "--threads", "4", "--max-passes", "5"});
+  expect_trained({"--solver", "cmls", "--max-passes", "5"});
+}
+
 TEST_F(TrainMemory, HoldsForManyFeatures) {
   make_store(40000, {"--features", "300000", "--nonzeros", "60"});
   expect_trained({"--loss", "hinge"});

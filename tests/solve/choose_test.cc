@@ -1,0 +1,68 @@
+#include "solve/choose.h"
+
+#include <gtest/gtest.h>
+
+#include "solve/run.h"
+#include "support/memory_folder.h"
+#include "support/small_problems.h"
+
+namespace linblock {
+namespace {
+
+using namespace test;  // NOLINT: the tests' own words
+
+class ChosenMethod : public testing::Test {
+ protected:
+  Choice choice_for(size_t rows, uint32_t features, const std::string& loss, const Context& context = {}) const {
+    const MemoryFolder folder;
+    const Store store = write_store(folder, make_data(rows, features, 1), rows);
+    return choose_method(problem_for(store, loss, 1), context);
+  }
+};
+
+TEST_F(ChosenMethod, IsNewtonWhereFeaturesAreFewAndTheLossIsSmooth) {
+  for (const char* loss : {"squared-hinge", "logistic"}) {
+    const Choice choice = choice_for(1000, 3, loss);
+    EXPECT_TRUE(std::holds_alternative<Newton>(choice.method)) << loss;
+    EXPECT_EQ(choice.reason, std::string(loss) + ", 1000 rows x 3 features: newton, because features are few");
+  }
+}
+
+TEST_F(ChosenMethod, IsDualForTheHinge) {
+  const Choice choice = choice_for(1000, 3, "hinge");
+  EXPECT_TRUE(std::holds_alternative<DualBlock>(choice.method));
+  EXPECT_EQ(choice.reason, "hinge, 1000 rows x 3 features: dual, because the hinge has a corner");
+}
+
+TEST_F(ChosenMethod, IsDualWhereFeaturesAreMany) {
+  EXPECT_EQ(choice_for(1000, 100, "logistic").reason,
+            "logistic, 1000 rows x 100 features: dual, because features are many");
+}
+
+// With a quarter of the memory to spare: whatever newton is chosen for, it can also be planned for.
+TEST_F(ChosenMethod, IsDualWhereTheMarginsOfNewtonDoNotFit) {
+  const MemoryFolder folder;
+  const Store store = write_store(folder, make_data(20000, 3, 1), 20000);
+  const Problem problem = problem_for(store, "logistic", 1);
+  bool dual = false;
+  bool newton = false;
+  for (uint64_t memory = uint64_t{8} << 20; memory < uint64_t{20} << 20; memory += uint64_t{256} << 10) {
+    const Context context{.memory_bytes = memory};
+    const Choice choice = choose_method(problem, context);
+    EXPECT_FALSE(newton && std::holds_alternative<DualBlock>(choice.method)) << "more memory, and no longer newton";
+    if (std::holds_alternative<Newton>(choice.method)) {
+      newton = true;
+      Context held = context;
+      held.reserved_bytes = memory / 4;
+      EXPECT_NO_THROW(make_plan(problem, Newton{}, held));
+    } else {
+      dual = true;
+      EXPECT_NE(choice.reason.find("do not fit the memory"), std::string::npos);
+    }
+  }
+  EXPECT_TRUE(dual);
+  EXPECT_TRUE(newton);
+}
+
+}  // namespace
+}  // namespace linblock
