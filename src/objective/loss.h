@@ -18,6 +18,7 @@ template <class L>
 concept Loss = requires(const L& loss, double x) {
   { loss.value(x) } -> std::convertible_to<double>;
   { loss.derivative(x) } -> std::convertible_to<double>;
+  { loss.margin_of(x) } -> std::convertible_to<double>;  // where the loss has this value, above 0
 };
 
 // For primal methods: the second derivative, generalised where there is a corner.
@@ -43,6 +44,7 @@ struct Hinge {
 
   double value(double margin) const { return std::max(0.0, 1 - margin); }
   double derivative(double margin) const { return margin < 1 ? -1 : 0; }
+  double margin_of(double value) const { return 1 - value; }
 
   double largest_alpha(double cost) const { return cost; }
   double first_alpha(double) const { return 0; }
@@ -63,6 +65,7 @@ struct SquaredHinge {
     return slack * slack;
   }
   double derivative(double margin) const { return -2 * std::max(0.0, 1 - margin); }
+  double margin_of(double value) const { return 1 - std::sqrt(value); }
   double curvature(double margin) const { return margin < 1 ? 2 : 0; }
 
   double largest_alpha(double) const { return std::numeric_limits<double>::infinity(); }
@@ -82,6 +85,7 @@ struct Logistic {
     return margin > 0 ? std::log1p(std::exp(-margin)) : -margin + std::log1p(std::exp(margin));
   }
   double derivative(double margin) const { return -1 / (1 + std::exp(margin)); }
+  double margin_of(double value) const { return -value - std::log1p(-std::exp(-value)); }
   double curvature(double margin) const {
     const double share = 1 / (1 + std::exp(std::abs(margin)));
     return share * (1 - share);
@@ -107,6 +111,11 @@ static_assert(DualLoss<Hinge> && DualLoss<SquaredHinge> && DualLoss<Logistic>);
 static_assert(CurvedLoss<SquaredHinge> && CurvedLoss<Logistic>);
 
 using AnyLoss = std::variant<Hinge, SquaredHinge, Logistic>;
+
+// A row with a smaller margin has a loss above 1 + s: it is an outlier where losses are truncated at that.
+inline double outlier_margin(const AnyLoss& loss, double s) {
+  return std::visit([&](const auto& one) { return one.margin_of(1 + s); }, loss);
+}
 
 // Throws ErrorKind::usage for an unknown name.
 AnyLoss loss_of(std::string_view name);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -47,6 +48,7 @@ struct Problem {
   AnyLoss loss = SquaredHinge{};
   double bias = -1;                              // the value of a constant feature; below 0: none
   std::map<int32_t, double> class_weights = {};  // by label; 1 where a label is not listed
+  std::optional<double> truncate = {};           // s: no row's loss counts as more than 1 + s
 
   bool has_bias() const { return bias >= 0; }
   // Feature numbers, and one more for the bias.

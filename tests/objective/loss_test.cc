@@ -47,6 +47,11 @@ TYPED_TEST(EachLoss, DerivativeIsThatOfTheValue) {
 }
 
 // Fenchel and Young: what makes every dual value a bound.
+TYPED_TEST(EachLoss, HasAValueAtTheMarginOfThatValue) {
+  for (const double value : {0.01, 0.5, 1.0, 1.25, 2.0, 4.0, 1000.0})
+    EXPECT_NEAR(this->loss.value(this->loss.margin_of(value)), value, 1e-12 * (1 + value));
+}
+
 TYPED_TEST(EachLoss, DualValueIsNeverAboveTheLossPlusAlphaTimesTheMargin) {
   for (const double cost : {1e-8, 0.3, 1.0, 70.0, 1e8})
     for (const double alpha : this->alphas(cost))
