@@ -128,7 +128,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
   add_whole_number(*command, "--seed", options.solve.seed, "Of everything random (default: 1)");
   command
       ->add_option("--solver", request->solver,
-                   "dual, newton, primal, cmls, pegasos, average or subsample (default: chosen from the data)")
+                   "dual, newton, primal, cmls, indexed, pegasos, average or subsample (default: chosen from the data)")
       ->type_name("NAME");
   command
       ->add_option_function<std::string>(
@@ -161,6 +161,18 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
             request->primal.exponential = choice_of(name, "--exponential", kExponentials);
           },
           "primal with --loss logistic: auto, stored, fast or library (default: auto)")
+      ->type_name("NAME");
+  add_whole_number(*command, "--query", request->indexed.query,
+                   "indexed: rows that a query of the index is to find (default: 1000)", 1);
+  command
+      ->add_option_function<std::string>(
+          "--block-solver",
+          [request](const std::string& name) {
+            if (name != "dual" && name != "newton")
+              fail(ErrorKind::usage, "--block-solver '{}' is not dual or newton", name);
+            request->indexed.newton = name == "newton";
+          },
+          "indexed: dual, or newton, with --loss squared-hinge (default: dual)")
       ->type_name("NAME");
   command
       ->add_option_function<std::string>(

@@ -23,14 +23,16 @@ struct OwnOption {
     return !solver.empty() && (solver == solvers[0] || solver == solvers[1]);
   }
 };
-constexpr std::array<OwnOption, 8> kOwnOptions = {{{"--schedule", {"dual"}},
-                                                   {"--blocks", {"dual"}},
-                                                   {"--block-order", {"dual"}},
-                                                   {"--inner", {"dual"}},
-                                                   {"--cache-fraction", {"dual"}},
-                                                   {"--step", {"pegasos"}},
-                                                   {"--order", {"primal", "cmls"}},
-                                                   {"--exponential", {"primal"}}}};
+constexpr std::array<OwnOption, 10> kOwnOptions = {{{"--schedule", {"dual"}},
+                                                    {"--blocks", {"dual"}},
+                                                    {"--block-order", {"dual"}},
+                                                    {"--inner", {"dual"}},
+                                                    {"--cache-fraction", {"dual"}},
+                                                    {"--step", {"pegasos"}},
+                                                    {"--order", {"primal", "cmls"}},
+                                                    {"--exponential", {"primal"}},
+                                                    {"--query", {"indexed"}},
+                                                    {"--block-solver", {"indexed"}}}};
 
 void check_state_options(const TrainRequest& request) {
   const std::optional<Method> method = method_of(request);
@@ -50,6 +52,14 @@ void check_state_options(const TrainRequest& request) {
 // As the solvers themselves would, but before packing.
 void check_loss(const TrainRequest& request) {
   const std::optional<Method> method = method_of(request);
+  if (request.solver == "indexed") {
+    if (std::holds_alternative<Logistic>(request.options.loss))
+      fail(ErrorKind::usage,
+           "indexed is for hinge and squared-hinge: with logistic loss every row matters, and no index can leave any "
+           "out");
+    if (request.indexed.newton && !std::holds_alternative<SquaredHinge>(request.options.loss))
+      fail(ErrorKind::usage, "--block-solver newton needs --loss squared-hinge: the hinge has no curvature");
+  }
   if (!method || !is_primal(*method)) return;
   if (std::holds_alternative<Hinge>(request.options.loss))
     fail(ErrorKind::usage,
@@ -131,10 +141,11 @@ std::optional<Method> method_of(const TrainRequest& request) {
   if (request.solver == "newton") return Newton{};
   if (request.solver == "primal") return request.primal;
   if (request.solver == "cmls") return Cmls{.order = request.order.value_or(Cmls{}.order)};
+  if (request.solver == "indexed") return request.indexed;
   if (request.solver == "pegasos") return request.pegasos;
   if (request.solver == "average") return Average{};
   if (request.solver == "subsample") return Subsample{};
-  fail(ErrorKind::usage, "--solver '{}' is not dual, newton, primal, cmls, pegasos, average or subsample",
+  fail(ErrorKind::usage, "--solver '{}' is not dual, newton, primal, cmls, indexed, pegasos, average or subsample",
        request.solver);
 }
 

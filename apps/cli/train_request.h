@@ -15,6 +15,7 @@ struct TrainRequest {
   DualBlock dual;
   Pegasos pegasos;
   PrimalColumn primal;
+  IndexedBlock indexed;
   std::optional<ColumnOrder> order;  // of features; none: as the solver has it
   std::string model;
   std::string trace;

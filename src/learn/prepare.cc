@@ -178,6 +178,7 @@ TrainOptions settle(const TrainOptions& options, const Store& store, const Conte
     observer.say(choice.reason);
   }
   if (goes_over_columns(settled.solve.method)) make_columns(store, context, observer);
+  if (std::holds_alternative<IndexedBlock>(settled.solve.method)) make_index(store, options.bias, context, observer);
   return settled;
 }
 
@@ -186,6 +187,7 @@ Context watched(const Context& context, const TrainObserver& observer) {
   watching.on_plan = observer.plan;
   watching.on_block = observer.block;
   watching.on_reading = observer.reading;
+  watching.on_note = observer.say;
   return watching;
 }
 
@@ -230,6 +232,10 @@ std::string identity_of(const TrainOptions& options, const Context& context, con
     line("exponential", static_cast<int>(primal->exponential));
   }
   if (const auto* cmls = std::get_if<Cmls>(&options.solve.method)) line("order", static_cast<int>(cmls->order));
+  if (const auto* indexed = std::get_if<IndexedBlock>(&options.solve.method)) {
+    line("query", indexed->query);
+    line("block solver", indexed->newton ? "newton" : "dual");
+  }
   line("tolerance", options.solve.tolerance);
   line("seed", options.solve.seed);
   line("memory", context.memory_bytes);

@@ -6,6 +6,7 @@
 #include "objective/row_sums.h"
 #include "solve/chunk_sums.h"
 #include "solve/column_plan.h"
+#include "solve/indexed_plan.h"
 #include "solve/run.h"
 #include "solve/trust_region.h"
 
@@ -269,6 +270,7 @@ Plan share_out(const Wanted& wanted, size_t lanes) {
 
 Plan make_plan(const Problem& problem, const SolveOptions& options, const Context& context) {
   if (goes_over_columns(options.method)) return make_column_plan(problem, options, context);
+  if (std::holds_alternative<IndexedBlock>(options.method)) return make_indexed_plan(problem, options, context);
   const Wanted wanted{.problem = problem, .options = options, .context = context};
   const DualBlock* const dual = wanted.dual;
   const size_t count = problem.store->chunks().size();
@@ -317,6 +319,7 @@ size_t tasks_at_once(const Problem& problem, const SolveOptions& options, const 
 
 std::string Plan::describe() const {
   if (columns) return describe_column_plan(*this);
+  if (name_of_method(method) == "indexed") return describe_indexed_plan(*this);
   std::string text = rows == RowsHeld::decoded   ? "all rows stay in memory, decoded"
                      : rows == RowsHeld::encoded ? "all rows stay in memory, encoded"
                                                  : "rows are read each pass";

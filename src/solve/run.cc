@@ -156,6 +156,16 @@ void Run::work_on_pass(const BlockOrder& order, const std::function<bool(const B
                 : "begins anew");
 }
 
+void Run::end_step(const std::function<void(SnapshotWriter&)>& save) {
+  const Checkpoint& checkpoint = context_.checkpoint;
+  if (!checkpoint.wanted()) return;
+  if (!stopped() && since_saved_.seconds() < checkpoint.every_seconds) return;
+  ++pass;  // the next one
+  this->save(save);
+  --pass;
+  if (stopped()) fail(ErrorKind::interrupted, "interrupted in step {}: the same command goes on from here", pass);
+}
+
 PassReport Run::pass_report() const {
   return {.pass = pass, .rows = pass_rows_, .costs = pass_costs_, .solve_seconds = pass_solve_seconds_};
 }

@@ -49,6 +49,10 @@ class Run {
   // Throws ErrorKind::interrupted when told to stop and there is a checkpoint to go on from.
   void work_on_pass(const BlockOrder& order, const std::function<bool(const Block&, size_t number)>& work,
                     const std::function<void(SnapshotWriter&)>& save, bool save_first = false);
+  // After a step of a method that reads for itself: a checkpoint where one is due; throws as work_on_pass does.
+  void end_step(const std::function<void(SnapshotWriter&)>& save);
+  // What such a method has read.
+  void count(const ReadCosts& costs) { earlier_costs_ += costs; }
   // A block's work for each of so many tasks, shared out among the threads. False: told to stop half-way.
   bool for_each_task(size_t count, const std::function<bool(size_t number)>& work) const;
   // The pass as it went; estimates and certificate are the solver's to fill in.

@@ -26,8 +26,8 @@ void check(const Problem& problem, const Method& method) {
 }  // namespace
 
 std::string_view name_of_method(size_t number) {
-  constexpr std::array<std::string_view, 8> kNames = {"dual",           "pegasos", "average", "subsample",
-                                                      "crammer-singer", "newton",  "primal",  "cmls"};
+  constexpr std::array<std::string_view, 9> kNames = {"dual",   "pegasos", "average", "subsample", "crammer-singer",
+                                                      "newton", "primal",  "cmls",    "indexed"};
   return kNames[number];
 }
 
@@ -86,6 +86,9 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
       return solve_primal_column(problem, options, method, solutions, context);
     }
     Summary operator()(const Cmls& method) const { return solve_cmls(problem, options, method, solutions, context); }
+    Summary operator()(const IndexedBlock& method) const {
+      return solve_indexed_block(problem, options, method, solutions, context);
+    }
   };
   return std::visit(Run{problem, options, solutions, context}, options.method);
 }

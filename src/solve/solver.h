@@ -83,7 +83,15 @@ struct Cmls {
   ColumnOrder order = ColumnOrder::cyclic;  // or permuted
 };
 
-using Method = std::variant<DualBlock, Pegasos, Average, Subsample, CrammerSinger, Newton, PrimalColumn, Cmls>;
+// Rows near the margin, found by the store's index (indexed_block.cc); hinge and squared hinge, truncated as the
+// problem says.
+struct IndexedBlock {
+  size_t query = 1000;  // rows that a query is to find
+  bool newton = false;  // on the primal of each block, instead of dual coordinate descent; squared hinge
+};
+
+using Method =
+    std::variant<DualBlock, Pegasos, Average, Subsample, CrammerSinger, Newton, PrimalColumn, Cmls, IndexedBlock>;
 std::string_view name_of(const Method& method);
 std::string_view name_of_method(size_t number);  // in the list
 // Minimises over w alone: any weights are a start, and there are no duals.
@@ -201,6 +209,8 @@ struct Context {
   std::function<void(const BlockReport&)> on_block = [](const BlockReport&) {};
   std::function<void(const PassReport&)> observer = [](const PassReport&) {};
   ReadingObserver on_reading = [](std::string_view, double) {};
+  // What a method found out on the way and a user should know.
+  std::function<void(const std::string&)> on_note = [](const std::string&) {};
   // Every certificate's v = sum of alpha y x of a task, from feature `begin` on.
   std::function<void(size_t task, size_t begin, std::span<const double> v)> on_v = {};
   // Wanted: one more pass over all rows when the answer stands, while those that are in memory still are.
@@ -268,5 +278,7 @@ Summary solve_primal_column(const Problem& problem, const SolveOptions& options,
                             std::vector<Solution>& solutions, const Context& context);
 Summary solve_cmls(const Problem& problem, const SolveOptions& options, const Cmls& method,
                    std::vector<Solution>& solutions, const Context& context);
+Summary solve_indexed_block(const Problem& problem, const SolveOptions& options, const IndexedBlock& method,
+                            std::vector<Solution>& solutions, const Context& context);
 
 }  // namespace linblock

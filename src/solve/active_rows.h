@@ -1,0 +1,83 @@
+// The active rows of indexed block descent (the paper's S) with their duals, in the order in which they came. They
+// stand on shelves of a fixed size. Where not all shelves fit the memory, those whose turn is farthest away go to
+// files, each written once and checked when it comes back (section 4.2: a sliding window).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/snapshot.h"
+#include "store/row_cache.h"
+
+namespace linblock {
+
+class ActiveRows {
+ public:
+  // With what is noted of a row beside its shelf.
+  static constexpr uint64_t kNoteBytes = sizeof(double) + sizeof(uint8_t);
+
+  // `files`: what the names of files begin with, beside the checkpoint that needs them too, and goes with them; empty:
+  // there can be none. Rows are of `store`, or of one with the same
+  // feature numbers and the same index code.
+  ActiveRows(const Store& store, uint64_t bytes, std::string files);
+
+  size_t size() const { return alphas_.size(); }
+  double& alpha(size_t number) { return alphas_[number]; }
+  double alpha(size_t number) const { return alphas_[number]; }
+  // Outliers stay, with an alpha of 0, until they are none.
+  bool is_out(size_t number) const { return out_[number] != 0; }
+  void set_out(size_t number, bool out) { out_[number] = out ? 1 : 0; }
+
+  // Throws ErrorKind::memory where the memory is full and there can be no files.
+  void add(RowCache::Origin origin, const EncodedRow& row);
+  // Of the rows that are here: a row that was brought, or was just added.
+  Row row(size_t number, RowBuffer& buffer) const;
+  // Brings rows [first, first + count) here, or as many of them as fit; says how many. None of the last `pinned` rows
+  // goes meanwhile.
+  size_t bring(size_t first, size_t count, size_t pinned = 0);
+  // Where a row that came without a place was met.
+  RowCache::Origin origin(size_t number) const;
+
+  // Those with a 0 in `keep` go for good; only before anything is in a file.
+  void keep(const std::vector<uint8_t>& keep);
+
+  uint64_t bytes_here() const { return here_; }
+  uint64_t bytes() const;
+  bool in_files() const { return here_ < bytes(); }
+  // Since the last time it was asked.
+  uint64_t take_bytes_read() { return std::exchange(read_, 0); }
+
+  void save(SnapshotWriter& to, const std::string& name) const;
+  void restore(const SnapshotReader& from, const std::string& name);
+
+ private:
+  struct Shelf {
+    size_t first = 0;  // number of its first row
+    size_t rows = 0;
+    uint64_t bytes = 0;    // that its rows need
+    uint64_t room = 0;     // that it was made with
+    bool written = false;  // to its file
+    std::unique_ptr<RowCache> cache = {};
+  };
+
+  size_t shelf_of(size_t number) const;
+  std::string file_of(size_t shelf) const;
+  void load(size_t shelf);
+  void put_away(size_t shelf);
+  // Until so many bytes fit; shelves from `first` to `last` stay, and from `pinned` on. False: they cannot.
+  bool make_room(uint64_t bytes, size_t first, size_t last, size_t pinned);
+
+  const Store& store_;
+  const uint64_t capacity_;
+  const uint64_t shelf_bytes_;
+  const std::string files_;
+  std::vector<Shelf> shelves_;
+  std::vector<double> alphas_;
+  std::vector<uint8_t> out_;
+  uint64_t here_ = 0;
+  uint64_t read_ = 0;
+};
+
+}  // namespace linblock

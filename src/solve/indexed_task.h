@@ -1,0 +1,171 @@
+// One task of indexed block descent (indexed_block.cc): its weights, its active rows, and what it knows of each page.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "solve/active_rows.h"
+#include "solve/block_newton.h"
+#include "solve/page_search.h"
+#include "solve/solver.h"
+
+namespace linblock {
+
+class IndexedTask {
+ public:
+  struct Settings {
+    size_t query = 1000;
+    bool newton = false;
+    double tolerance = 0.01;
+    uint64_t seed = 1;
+    uint64_t active_bytes = 0;  // of active rows in memory
+    std::string files = {};     // for those that do not fit; empty: none
+  };
+  // In memory, for each weight, row and page.
+  static constexpr uint64_t kBytesPerWeight = 9 * sizeof(double);
+  static constexpr uint64_t kBytesPerPage = 32;
+  static uint64_t bytes_for_rows(uint64_t rows) { return rows / 8 + 8; }
+
+  // `search`: another order in which pages are looked at; as a rule the forest's.
+  IndexedTask(const Problem& problem, const Task& task, const MetricForest& forest, PageCache& cache,
+              const Settings& settings, std::unique_ptr<PageSearch> search = nullptr);
+
+  // Rows of the row store, in the order given, that the convex problem is solved on first; then the solution's support
+  // vectors are the first active rows. False: no more rows are wanted.
+  bool add_to_sample(const Chunk& chunk, size_t row);
+  void start_from_sample();
+
+  // A query and the block that it makes, and what is due after it.
+  void step();
+  bool done() const { return done_; }
+  // No more steps: what there is becomes the answer, and is certified.
+  void conclude();
+  // The index was found to be no better than reading page after page: what was measured, once.
+  std::optional<std::string> take_note() { return std::exchange(note_, std::nullopt); }
+
+  const std::vector<double>& weights() const { return done_ ? best_ : w_; }
+  // Of the last convex problem, at the weights, once done; before that as far as is known.
+  Certificate certificate() const { return certificate_; }
+  struct Result {
+    double objective = 0;  // with truncated losses
+    uint64_t outliers = 0;
+    uint64_t support_vectors = 0;
+    int outer_steps = 0;
+  };
+  Result result() const;
+  const ActiveRows& active() const { return active_; }
+  const std::vector<double>& anchor() const { return anchor_; }
+  bool is_checking() const { return checking_; }
+  uint64_t rows_looked_at() const { return traversed_; }
+  // The objective at each outer step that was checked against all rows.
+  const std::vector<double>& objectives() const { return objectives_; }
+
+  void save(SnapshotWriter& to, const std::string& name) const;
+  void restore(const SnapshotReader& from, const std::string& name);
+
+ private:
+  // Rows that are not active, as of the last look at their page.
+  struct PageState {
+    double quiet_until = -1;  // none violates as long as the weights have moved no further in all
+    double out_until = -1;    // its outliers are outliers as long as the anchor has moved no further
+    double out_cost = 0;      // of its outliers
+    uint32_t out_rows = 0;
+    uint32_t far = 0;  // 1: all of them are far beyond the margin
+  };
+  struct Found {
+    size_t rows = 0;
+    uint64_t traversed = 0;
+    double losses = 0;  // of all rows found, taken or not
+  };
+  // Sums over the active rows.
+  struct Sums {
+    double losses = 0;     // of those that are no outliers
+    double truncated = 0;  // of all, each no more than 1 + s
+    double dual_values = 0;
+    double out_cost = 0;
+  };
+
+  bool truncated() const { return problem_.truncate.has_value(); }
+  double margin(const Row& row, std::span<const double> weights) const;
+  double norm_of(const Row& row) const;
+
+  bool is_due(uint32_t page, bool thorough) const;
+  bool can_be_left(uint32_t page, const MetricForest::Child& child, double score);
+  // Looks at pages for up to `most` rows outside the active ones that violate at `at_`; they become active.
+  Found query(size_t most, bool thorough, PageSearch& search, size_t most_pages = std::numeric_limits<size_t>::max());
+  size_t look_at(uint32_t page, size_t most, Found& found);
+  Found next_rows();
+  void judge_index(const Found& found, bool by_forest);
+  void move_to(const std::vector<double>& weights);
+
+  void work_on_block(const Found& found);
+  void solve_block(std::vector<uint32_t>& block, int rounds, double tolerance);
+  template <DualLoss L>
+  double visit(const L& loss, size_t number);
+  template <class Work>
+  void for_each_active(const Work& work);
+  Sums sums_at(const std::vector<double>& weights);
+  // Makes w the sum of alpha y x again, in double.
+  void refresh_weights();
+  // Rounds over the active rows until their own problem is solved so far.
+  void settle(double tolerance);
+
+  void set_anchor(const std::vector<double>& weights);
+  bool classify_active();
+  void step_by_sample();
+  void step_with_check();
+  void try_outer_step(double primal, double dual);
+  void finish();
+
+  const Problem& problem_;
+  const RowCost costs_;
+  const HeldOut held_out_;
+  const MetricForest& forest_;
+  PageCache& cache_;
+  const Settings settings_;
+  const double outlier_margin_;
+  const uint64_t rows_;
+  uint64_t positive_bit_ = 0;
+  bool bit_is_shared_ = false;
+  std::unique_ptr<PageSearch> search_;
+  ScanSearch scan_;
+  bool by_scan_ = false;
+  std::optional<std::string> note_;
+
+  ActiveRows active_;
+  BlockNewton newton_;
+  std::vector<uint64_t> page_begin_;
+  std::vector<uint64_t> members_;    // bits, by place in the pages
+  std::vector<uint64_t> strangers_;  // ids of active rows that were not met in a page yet, increasing
+  std::vector<PageState> pages_;
+  size_t turn_of_active_ = 0;  // the active row whose turn is next
+
+  std::vector<double> w_;       // sum of alpha y x
+  std::vector<double> at_;      // where margins are looked at
+  std::vector<double> anchor_;  // where outliers are outliers
+  std::vector<double> best_;    // of the last outer step that was taken, as they will be saved
+  double moved_ = 0;            // the way that at_ has gone
+  double anchor_moved_ = 0;
+  uint64_t turn_ = 0;
+  bool checking_ = false;  // rows outside are all looked at, not only a sample
+  bool done_ = false;
+  int outer_steps_ = 0;
+  double inner_tolerance_;
+  std::optional<double> objective_;
+  double out_cost_ = 0;  // of all outliers at the last outer step that was taken
+  std::vector<double> objectives_;
+  Certificate certificate_ = {};
+  uint64_t traversed_ = 0;
+  // Of the first queries: rows found and looked at, by the index and at random.
+  std::array<double, 2> trial_found_ = {};
+  std::array<double, 2> trial_traversed_ = {};
+  RowBuffer buffer_;
+};
+
+}  // namespace linblock
