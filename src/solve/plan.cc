@@ -8,6 +8,7 @@
 #include "solve/column_plan.h"
 #include "solve/indexed_plan.h"
 #include "solve/run.h"
+#include "solve/truncated.h"
 #include "solve/trust_region.h"
 
 namespace linblock {
@@ -269,6 +270,13 @@ Plan share_out(const Wanted& wanted, size_t lanes) {
 }  // namespace
 
 Plan make_plan(const Problem& problem, const SolveOptions& options, const Context& context) {
+  if (problem.truncate) {
+    Problem convex = problem;
+    convex.truncate.reset();
+    Context rest = context;
+    rest.reserved_bytes += truncated_bytes(problem);
+    return make_plan(convex, options, rest);
+  }
   if (goes_over_columns(options.method)) return make_column_plan(problem, options, context);
   if (std::holds_alternative<IndexedBlock>(options.method)) return make_indexed_plan(problem, options, context);
   const Wanted wanted{.problem = problem, .options = options, .context = context};
