@@ -10,6 +10,7 @@
 #include "learn/examples.h"
 #include "solve/choose.h"
 #include "store/columns.h"
+#include "store/build_forest.h"
 #include "store/transpose.h"
 
 namespace linblock {
@@ -123,6 +124,26 @@ void make_columns(const Store& store, const Context& context, const TrainObserve
                                     total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
                  },
              .stop = context.stop});
+  return_free_memory();
+}
+
+// As columns: one that is there is used, or brought up to date.
+void make_index(const Store& store, double bias, const Context& context, const TrainObserver& observer) {
+  const ForestState state = forest_state(store);
+  if (state == ForestState::fresh) return;
+  ForestOptions options{.memory_bytes = context.memory_bytes, .threads = context.threads};
+  if (state != ForestState::behind) options.bias = bias;
+  observer.say(fmt::format("the index of '{}' is {}", store.path(),
+                           state == ForestState::absent  ? "not there yet: building it"
+                           : state == ForestState::stale ? "of other rows: building it anew"
+                                                         : "missing the rows that were appended: adding them"));
+  build_forest(store, options,
+               {.observer =
+                    [&](uint64_t done, uint64_t total) {
+                      observer.reading("to index them",
+                                       total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
+                    },
+                .stop = context.stop});
   return_free_memory();
 }
 

@@ -78,7 +78,7 @@ class IndexedRun {
           if (!task->done()) task->conclude();
       report(working, before);
       const bool all_done = std::all_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->done(); });
-      if (all_done || last) return finish(all_done ? Termination::converged : run_.limit());
+      if (all_done || last) return finish_run(all_done ? Termination::converged : run_.limit());
       run_.end_step([&](SnapshotWriter& to) {
         for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->save(to, name(i));
       });
@@ -163,9 +163,14 @@ class IndexedRun {
     run_.report(report);
   }
 
-  Summary finish(Termination termination) {
+  Summary finish_run(Termination termination) {
     std::vector<Certificate> certificates;
-    for (const auto& task : tasks_) certificates.push_back(task->certificate());
+    for (const auto& task : tasks_) {
+      certificates.push_back(task->certificate());
+      const IndexedTask::Result result = task->result();
+      if (problem_.truncate) run_.summary().truncated.push_back(result.truncated);
+      run_.summary().support_vectors.push_back(result.support_vectors);
+    }
     return run_.finish(termination, std::move(certificates));
   }
 

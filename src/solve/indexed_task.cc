@@ -7,6 +7,7 @@
 
 #include "base/dot.h"
 #include "base/error.h"
+#include "solve/start_sample.h"
 
 namespace linblock {
 
@@ -21,9 +22,6 @@ constexpr int kMostGuesses = 20;    // outer steps by the active rows alone, bef
 constexpr double kSampleTolerance = 0.01;
 constexpr double kLeastFall = 0.1;         // of the tolerance: a smaller fall of the objective ends the outer steps
 constexpr double kMostTightening = 0.005;  // of the tolerance
-constexpr uint64_t kSampleShare = 50;      // one row in so many ...
-constexpr uint64_t kMostSample = 10'000;
-constexpr uint64_t kLeastSample = 200;
 // How the index is judged.
 constexpr uint64_t kTrialTurns = 4;   // every other one looks at pages drawn at random ...
 constexpr size_t kTrialPages = 8;     // ... so many
@@ -48,8 +46,6 @@ std::vector<double> rounded(const std::vector<double>& weights) {
                  [](double x) { return double{static_cast<float>(x)}; });
   return result;
 }
-
-uint64_t bit_of(int32_t label) { return uint64_t{1} << (static_cast<uint32_t>(label) % 64); }
 
 // Hinge and squared hinge: rows beyond the margin have no part in the answer. Logistic loss knows no such rows.
 template <class Visitor>
@@ -77,13 +73,13 @@ IndexedTask::IndexedTask(const Problem& problem, const Task& task, const MetricF
       settings_(settings),
       outlier_margin_(problem.truncate ? outlier_margin(problem.loss, *problem.truncate) : -kInfinity),
       rows_(problem.store->info().rows),
-      positive_bit_(bit_of(task.positive)),
+      positive_bit_(label_bit(task.positive)),
       search_(std::move(search)),
       scan_(forest.pages().chunks().size()),
       active_(forest.pages(), settings.active_bytes, settings.files),
       newton_(problem, costs_, active_),
       page_begin_(row_begins(forest.pages())),
-      members_(page_begin_.back() / 64 + 1),
+      members_(page_begin_.back()),
       pages_(forest.pages().chunks().size()),
       w_(problem.weights()),
       at_(w_),
@@ -92,7 +88,7 @@ IndexedTask::IndexedTask(const Problem& problem, const Task& task, const MetricF
       inner_tolerance_(settings.tolerance) {
   visit_sparse(problem.loss, [](const auto&) { return 0; });
   for (const auto& [label, rows] : problem.store->info().labels)
-    if (label != task.positive && bit_of(label) == positive_bit_) bit_is_shared_ = true;
+    if (label != task.positive && label_bit(label) == positive_bit_) bit_is_shared_ = true;
   if (!search_) {
     search_ = std::make_unique<ForestSearch>(forest, cache, mix64(settings.seed, 0x696e646578));
   } else {
@@ -113,8 +109,8 @@ double IndexedTask::norm_of(const Row& row) const {
 // The sample.
 
 bool IndexedTask::add_to_sample(const Chunk& chunk, size_t row) {
-  const uint64_t wanted = std::max(std::min(rows_ / kSampleShare, kMostSample), std::min(rows_, kLeastSample));
-  if (active_.size() >= wanted || active_.bytes() > settings_.active_bytes / 2) return false;
+  if (active_.size() >= StartSample::usual_rows(problem_.store->info()) || active_.bytes() > settings_.active_bytes / 2)
+    return false;
   const uint64_t id = chunk.id(row);
   if (held_out_.holds(id)) return true;
   const EncodedRow encoded = chunk.encoded(row, buffer_);
@@ -173,13 +169,11 @@ size_t IndexedTask::look_at(uint32_t number, size_t most, Found& found) {
   size_t taken = 0;
   bool left_over = false;
   for (size_t i = 0; i < chunk->rows(); ++i) {
-    uint64_t& members = members_[(begin + i) / 64];
-    const uint64_t bit = uint64_t{1} << ((begin + i) % 64);
-    if ((members & bit) != 0) continue;
+    if (members_.has(begin + i)) continue;
     const uint64_t id = chunk->id(i);
     if (held_out_.holds(id)) continue;
     if (!strangers_.empty() && std::binary_search(strangers_.begin(), strangers_.end(), id)) {
-      members |= bit;
+      members_.set(begin + i);
       continue;
     }
     const Row row = chunk->row(i, buffer_);
@@ -205,7 +199,7 @@ size_t IndexedTask::look_at(uint32_t number, size_t most, Found& found) {
     if (margin_here < 1) {
       if (taken < most) {
         active_.add({number, static_cast<uint32_t>(i)}, chunk->encoded(i, buffer_));
-        members |= bit;
+        members_.set(begin + i);
         ++taken;
       } else {
         left_over = true;
@@ -558,10 +552,10 @@ void IndexedTask::conclude() {
 }
 
 IndexedTask::Result IndexedTask::result() const {
-  Result result{.objective = objective_.value_or(0), .outer_steps = outer_steps_};
-  for (const PageState& page : pages_) result.outliers += page.out_rows;
+  Result result{.truncated = {.objective = objective_.value_or(0), .outer_steps = static_cast<uint64_t>(outer_steps_)}};
+  for (const PageState& page : pages_) result.truncated.outliers += page.out_rows;
   for (size_t i = 0; i < active_.size(); ++i) {
-    if (active_.is_out(i)) ++result.outliers;
+    if (active_.is_out(i)) ++result.truncated.outliers;
     if (active_.alpha(i) > 0) ++result.support_vectors;
   }
   return result;
@@ -569,7 +563,7 @@ IndexedTask::Result IndexedTask::result() const {
 
 void IndexedTask::save(SnapshotWriter& to, const std::string& name) const {
   active_.save(to, name);
-  to.put(name + "members", std::span<const uint64_t>(members_));
+  members_.save(to, name + "members");
   to.put(name + "strangers", std::span<const uint64_t>(strangers_));
   to.put(name + "pages", std::span<const PageState>(pages_));
   to.put(name + "w", std::span<const double>(w_));
@@ -601,7 +595,7 @@ void IndexedTask::save(SnapshotWriter& to, const std::string& name) const {
 
 void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   active_.restore(from, name);
-  from.take(name + "members", std::span<uint64_t>(members_));
+  members_.restore(from, name + "members");
   strangers_.resize(from.count<uint64_t>(name + "strangers"));
   from.take(name + "strangers", std::span<uint64_t>(strangers_));
   from.take(name + "pages", std::span<PageState>(pages_));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "objective/row_set.h"
 #include "solve/active_rows.h"
 #include "solve/block_newton.h"
 #include "solve/page_search.h"
@@ -30,7 +31,7 @@ class IndexedTask {
   // In memory, for each weight, row and page.
   static constexpr uint64_t kBytesPerWeight = 9 * sizeof(double);
   static constexpr uint64_t kBytesPerPage = 32;
-  static uint64_t bytes_for_rows(uint64_t rows) { return rows / 8 + 8; }
+  static uint64_t bytes_for_rows(uint64_t rows) { return RowSet::bytes(rows); }
 
   // `search`: another order in which pages are looked at; as a rule the forest's.
   IndexedTask(const Problem& problem, const Task& task, const MetricForest& forest, PageCache& cache,
@@ -53,10 +54,8 @@ class IndexedTask {
   // Of the last convex problem, at the weights, once done; before that as far as is known.
   Certificate certificate() const { return certificate_; }
   struct Result {
-    double objective = 0;  // with truncated losses
-    uint64_t outliers = 0;
+    TruncatedResult truncated = {};
     uint64_t support_vectors = 0;
-    int outer_steps = 0;
   };
   Result result() const;
   const ActiveRows& active() const { return active_; }
@@ -141,7 +140,7 @@ class IndexedTask {
   ActiveRows active_;
   BlockNewton newton_;
   std::vector<uint64_t> page_begin_;
-  std::vector<uint64_t> members_;    // bits, by place in the pages
+  RowSet members_;                   // active rows, by place in the pages
   std::vector<uint64_t> strangers_;  // ids of active rows that were not met in a page yet, increasing
   std::vector<PageState> pages_;
   size_t turn_of_active_ = 0;  // the active row whose turn is next

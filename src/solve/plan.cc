@@ -270,6 +270,7 @@ Plan share_out(const Wanted& wanted, size_t lanes) {
 }  // namespace
 
 Plan make_plan(const Problem& problem, const SolveOptions& options, const Context& context) {
+  if (std::holds_alternative<IndexedBlock>(options.method)) return make_indexed_plan(problem, options, context);
   if (problem.truncate) {
     Problem convex = problem;
     convex.truncate.reset();
@@ -278,7 +279,6 @@ Plan make_plan(const Problem& problem, const SolveOptions& options, const Contex
     return make_plan(convex, options, rest);
   }
   if (goes_over_columns(options.method)) return make_column_plan(problem, options, context);
-  if (std::holds_alternative<IndexedBlock>(options.method)) return make_indexed_plan(problem, options, context);
   const Wanted wanted{.problem = problem, .options = options, .context = context};
   const DualBlock* const dual = wanted.dual;
   const size_t count = problem.store->chunks().size();

@@ -73,7 +73,8 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
               const Context& context) {
   check(problem, options.method);
   solutions.resize(problem.tasks.size());
-  if (problem.truncate) return solve_truncated(problem, options, solutions, context);
+  if (problem.truncate && !std::holds_alternative<IndexedBlock>(options.method))
+    return solve_truncated(problem, options, solutions, context);
   struct Run {
     const Problem& problem;
     const SolveOptions& options;
@@ -106,7 +107,7 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
     }
   };
   Summary summary = std::visit(Run{problem, options, solutions, context}, options.method);
-  summary.support_vectors = count_support_vectors(solutions);
+  if (summary.support_vectors.empty()) summary.support_vectors = count_support_vectors(solutions);
   return summary;
 }
 

@@ -454,10 +454,11 @@ class Outer {
 void check_truncated(const Method& method, double s) {
   if (!(s >= 0) || !std::isfinite(s))
     fail(ErrorKind::usage, "--truncate {}: no row's loss counts as more than 1 + S, and S is a number from 0 on", s);
-  if (std::holds_alternative<DualBlock>(method) || is_primal(method)) return;
+  if (std::holds_alternative<DualBlock>(method) || std::holds_alternative<IndexedBlock>(method) || is_primal(method))
+    return;
   fail(ErrorKind::usage,
        "{} cannot truncate losses: that takes a solver that ends at the optimum of convex problems. Use --solver dual, "
-       "newton, primal or cmls, or leave out --truncate",
+       "newton, primal, cmls or indexed, or leave out --truncate",
        name_of(method));
 }
 
