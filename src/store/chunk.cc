@@ -298,6 +298,12 @@ EncodedRow Chunk::encoded(size_t row, RowBuffer& buffer) const {
   return view;
 }
 
+ChunkBuilder::Size Chunk::size_of(size_t row) const {
+  EncodedRow shape{.count = nonzeros(row), .equal = nonzeros(row) == 0 || equal_values()};
+  if (values_kind_ == format::Values::per_row && shape.count > 0) shape.values = values_.subspan(row, 1);
+  return {shape, index_begin_[row + 1] - index_begin_[row]};
+}
+
 Row Chunk::row(size_t row, RowBuffer& buffer) const {
   const size_t begin = value_begin_[row];
   const size_t count = value_begin_[row + 1] - begin;

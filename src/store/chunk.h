@@ -25,7 +25,31 @@ struct EncodedRow {
 };
 
 class ChunkBuilder {
+  // How values are kept while rows arrive; only ever moves to the right.
+  enum class Mode { ones, per_row, each };
+  static Mode mode_of(const EncodedRow& row);
+
  public:
+  // What some rows take in a chunk, by the rule that cuts chunks.
+  class Size {
+   public:
+    Size() = default;
+    // Of one row; its indices need not be there, only their number of bytes.
+    Size(const EncodedRow& row, uint64_t index_bytes)
+        : mode_(mode_of(row)), rows_(1), nonzeros_(row.count), index_bytes_(index_bytes) {}
+    Size& operator+=(const Size& other);
+    uint64_t bytes() const;
+    bool fits(uint64_t chunk_bytes) const {
+      return rows_ <= 1 || (bytes() <= chunk_bytes && rows_ <= format::kMostChunkRows);
+    }
+
+   private:
+    Mode mode_ = Mode::ones;
+    uint64_t rows_ = 0;
+    uint64_t nonzeros_ = 0;
+    uint64_t index_bytes_ = 0;
+  };
+
   ChunkBuilder() = default;
   // Takes its memory at once; what is not used is never touched.
   explicit ChunkBuilder(uint64_t chunk_bytes);
@@ -44,11 +68,7 @@ class ChunkBuilder {
   void finish(unsigned width_set, Buffer& out);
 
  private:
-  // How values are kept while rows arrive; only ever moves to the right.
-  enum class Mode { ones, per_row, each };
-
   uint64_t bytes_with(const EncodedRow& row) const;
-  static Mode mode_of(const EncodedRow& row);
   static uint64_t bytes_with(Mode mode, uint64_t rows, uint64_t nonzeros, uint64_t index_bytes);
   void widen(Mode mode);
   void clear();
@@ -105,6 +125,8 @@ class Chunk {
   void prefetch(size_t row) const;
   // As it stands here, to be put into another chunk of the same store.
   EncodedRow encoded(size_t row, RowBuffer& buffer) const;
+  // What encoded(row) will take in a chunk.
+  ChunkBuilder::Size size_of(size_t row) const;
   unsigned width_set() const { return width_set_; }
   size_t memory_bytes() const;
   // What a chunk with this directory entry takes in memory, at most.

@@ -34,6 +34,16 @@ uint64_t ChunkBuilder::bytes_with(Mode mode, uint64_t rows, uint64_t nonzeros, u
   return index_bytes + 4 * values + kRowOverhead * rows;
 }
 
+ChunkBuilder::Size& ChunkBuilder::Size::operator+=(const Size& other) {
+  mode_ = std::max(mode_, other.mode_);
+  rows_ += other.rows_;
+  nonzeros_ += other.nonzeros_;
+  index_bytes_ += other.index_bytes_;
+  return *this;
+}
+
+uint64_t ChunkBuilder::Size::bytes() const { return bytes_with(mode_, rows_, nonzeros_, index_bytes_); }
+
 bool ChunkBuilder::has_room_for(const EncodedRow& row, uint64_t chunk_bytes) const {
   return empty() || (bytes_with(row) <= chunk_bytes && rows() < format::kMostChunkRows);
 }

@@ -14,11 +14,14 @@ inline constexpr std::string_view kSegmentMagic = "LBSEGMNT";
 inline constexpr std::string_view kFeatureMagic = "LBFEATUR";
 inline constexpr std::string_view kRemovedMagic = "LBREMOVE";
 inline constexpr std::string_view kRowFactsMagic = "LBROWFCT";
+inline constexpr std::string_view kForestMagic = "LBFOREST";
 
 inline constexpr const char* kManifestName = "MANIFEST";
 inline constexpr const char* kFeaturesName = "FEATURES";
 inline constexpr const char* kLockName = "LOCK";
 inline constexpr const char* kColumnsName = "columns";
+inline constexpr const char* kIndexName = "index";
+inline constexpr const char* kBuiltName = "BUILT";
 
 // Segments begin with a header page; chunks begin at multiples of a page.
 inline constexpr uint64_t kPageBytes = 4096;
@@ -27,6 +30,14 @@ inline constexpr size_t kRemovedHeaderBytes = 32;
 inline constexpr size_t kRowFactsHeaderBytes = 32;
 inline constexpr size_t kFactBytes = 12;
 inline constexpr size_t kWeightedFactBytes = 16;
+inline constexpr size_t kForestHeaderBytes = 32;
+inline constexpr size_t kForestTreeBytes = 8;
+inline constexpr size_t kForestNodeBytes = 16;
+inline constexpr size_t kForestPageBytes = 4;
+inline constexpr size_t kNodeHeaderBytes = 8;
+inline constexpr size_t kNodeChildBytes = 40;
+inline constexpr uint32_t kLeastBranch = 2;
+inline constexpr uint32_t kMostBranch = 256;
 
 inline constexpr uint32_t kLargestIndex = UINT32_MAX - 1;
 inline constexpr uint64_t kLargestChunkBytes = uint64_t{1} << 30;

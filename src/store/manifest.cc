@@ -29,6 +29,68 @@ std::span<const unsigned char> bytes_of(std::string_view text) {
   return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
 }
 
+const char* axis_name(Axis axis) {
+  switch (axis) {
+    case Axis::rows: return "rows";
+    case Axis::features: return "features";
+    case Axis::forest: return "forest";
+  }
+  return "";
+}
+
+Axis axis_from(const std::string& name) {
+  for (const Axis axis : {Axis::rows, Axis::features, Axis::forest})
+    if (name == axis_name(axis)) return axis;
+  fail(ErrorKind::damaged, "its axis is not known");
+}
+
+Json forest_to_json(const ForestInfo& forest) {
+  Json covered = Json::array();
+  for (const ForestInfo::Covered& segment : forest.covered)
+    covered.push_back({{"number", segment.number}, {"directory_checksum", hex(segment.directory_checksum)}});
+  Json files = Json::array();
+  for (const ForestInfo::Trees& file : forest.files)
+    files.push_back({{"number", file.number},
+                     {"bytes", file.bytes},
+                     {"trees", file.trees},
+                     {"nodes", file.nodes},
+                     {"checksum", hex(file.checksum)},
+                     {"nearest_angle", file.nearest_angle},
+                     {"mean_angle", file.mean_angle}});
+  return {{"rows_seal", hex(forest.rows_seal)},
+          {"removed_number", forest.removed_number},
+          {"removed_checksum", hex(forest.removed_checksum)},
+          {"covered", covered},
+          {"tree_rows", forest.tree_rows},
+          {"branch", forest.branch},
+          {"bias", forest.bias},
+          {"page_bytes", forest.page_bytes},
+          {"files", files}};
+}
+
+ForestInfo forest_from_json(const Json& json) {
+  ForestInfo forest;
+  forest.rows_seal = from_hex(json.at("rows_seal"));
+  forest.removed_number = json.at("removed_number");
+  forest.removed_checksum = from_hex(json.at("removed_checksum"));
+  for (const Json& entry : json.at("covered"))
+    forest.covered.push_back(
+        {.number = entry.at("number"), .directory_checksum = from_hex(entry.at("directory_checksum"))});
+  forest.tree_rows = json.at("tree_rows");
+  forest.branch = json.at("branch");
+  forest.bias = json.at("bias");
+  forest.page_bytes = json.at("page_bytes");
+  for (const Json& entry : json.at("files"))
+    forest.files.push_back({.number = entry.at("number"),
+                            .bytes = entry.at("bytes"),
+                            .trees = entry.at("trees"),
+                            .nodes = entry.at("nodes"),
+                            .checksum = from_hex(entry.at("checksum")),
+                            .nearest_angle = entry.at("nearest_angle"),
+                            .mean_angle = entry.at("mean_angle")});
+  return forest;
+}
+
 Json to_json(const StoreInfo& info) {
   std::string labels;  // as one string: 65,536 of them as JSON values would take megabytes
   for (const auto& [label, rows] : info.labels)
@@ -42,7 +104,7 @@ Json to_json(const StoreInfo& info) {
                         {"nonzeros", segment.nonzeros},
                         {"first_row", segment.first_row},
                         {"directory_checksum", hex(segment.directory_checksum)}});
-  Json json = {{"axis", info.axis == Axis::rows ? "rows" : "features"},
+  Json json = {{"axis", axis_name(info.axis)},
                {"seal", hex(info.seal)},
                {"seed", info.seed},
                {"buckets", info.buckets},
@@ -77,6 +139,10 @@ Json to_json(const StoreInfo& info) {
                          {"weighted", info.row_facts.weighted},
                          {"checksum", hex(info.row_facts.checksum)}};
   }
+  if (info.axis == Axis::forest) {
+    json["rows_id"] = hex(info.rows_id);
+    json["forest"] = forest_to_json(info.forest);
+  }
   return json;
 }
 
@@ -100,10 +166,8 @@ std::map<int32_t, uint64_t> labels_from(const std::string& text) {
 }
 
 StoreInfo from_json(const Json& json) {
-  const auto axis = json.at("axis").get<std::string>();
-  if (axis != "rows" && axis != "features") fail(ErrorKind::damaged, "its axis is not known");
   StoreInfo info;
-  info.axis = axis == "rows" ? Axis::rows : Axis::features;
+  info.axis = axis_from(json.at("axis").get<std::string>());
   info.seal = from_hex(json.at("seal"));
   info.seed = json.at("seed");
   info.buckets = json.at("buckets");
@@ -148,6 +212,10 @@ StoreInfo from_json(const Json& json) {
                       .weighted = facts.at("weighted"),
                       .checksum = from_hex(facts.at("checksum"))};
   }
+  if (info.axis == Axis::forest) {
+    info.rows_id = from_hex(json.at("rows_id"));
+    info.forest = forest_from_json(json.at("forest"));
+  }
   checked_size(info.buckets, format::kMostBuckets, "the number of buckets");
   checked_size(info.width_set, format::kWidthSets.size() - 1, "the index code's width set");
   if (info.buckets == 0) fail(ErrorKind::damaged, "it has no buckets");
@@ -160,8 +228,31 @@ uint64_t RowFactsInfo::bytes() const {
   return format::kRowFactsHeaderBytes + rows * (weighted ? format::kWeightedFactBytes : format::kFactBytes);
 }
 
+uint64_t ForestInfo::trees() const {
+  uint64_t sum = 0;
+  for (const Trees& file : files) sum += file.trees;
+  return sum;
+}
+
+uint64_t ForestInfo::nodes() const {
+  uint64_t sum = 0;
+  for (const Trees& file : files) sum += file.nodes;
+  return sum;
+}
+
+double ForestInfo::contrast() const {
+  double nearest = 0;
+  double mean = 0;
+  for (const Trees& file : files) {
+    nearest += file.nearest_angle;
+    mean += file.mean_angle;
+  }
+  return mean > 0 ? std::clamp(1 - nearest / mean, 0.0, 1.0) : 0;
+}
+
 uint64_t StoreInfo::bytes() const {
   uint64_t sum = 16 + 4 * frequent_features;
+  for (const ForestInfo::Trees& file : forest.files) sum += file.bytes;
   if (axis == Axis::features) sum += row_facts.bytes();
   if (removed.rows > 0) sum += format::kRemovedHeaderBytes + sizeof(uint64_t) * removed.rows;
   for (const SegmentInfo& segment : segments) sum += segment.bytes + segment.chunks * format::kDirectoryEntryBytes;
@@ -183,7 +274,11 @@ std::string row_facts_path(const std::string& columns, uint64_t number) {
 std::string spill_path(const std::string& columns, uint64_t number) {
   return fmt::format("{}/spill-{:06}", columns, number);
 }
+std::string forest_path(const std::string& index, uint64_t number) {
+  return fmt::format("{}/forest-{:06}", index, number);
+}
 std::string columns_path(const std::string& store) { return store + "/" + format::kColumnsName; }
+std::string index_path(const std::string& store) { return store + "/" + format::kIndexName; }
 std::string manifest_path(const std::string& store) { return store + "/" + format::kManifestName; }
 std::string features_path(const std::string& store) { return store + "/" + format::kFeaturesName; }
 
@@ -230,7 +325,8 @@ StoreInfo read_manifest(const std::string& store) {
 
 void expect_rows(const StoreInfo& info, const std::string& store) {
   if (info.axis == Axis::rows) return;
-  fail(ErrorKind::input, "'{}' holds the feature columns of a store: name that store, the folder it is in", store);
+  fail(ErrorKind::input, "'{}' holds the {} of a store: name that store, the folder it is in", store,
+       info.axis == Axis::features ? "feature columns" : "index");
 }
 
 void expect_present(const std::string& path) {
@@ -239,7 +335,7 @@ void expect_present(const std::string& path) {
 }
 
 bool may_be_committed(const std::string& store, const StoreInfo& info) {
-  if (path_kind(manifest_path(store)) == PathKind::absent) return false;  // the first columns of a store
+  if (path_kind(manifest_path(store)) == PathKind::absent) return false;  // the first columns or index of a store
   try {
     return read_manifest(store).id == info.id;
   } catch (const Error&) {
@@ -269,11 +365,14 @@ void remove_leftovers(const std::string& store, const StoreInfo& info) {
   if (info.removed.rows > 0) named.insert(removed_path(store, info.removed.number));
   const bool columns = info.axis == Axis::features;
   if (columns) named.insert(row_facts_path(store, info.row_facts.number));
+  const bool forest = info.axis == Axis::forest;
+  for (const ForestInfo::Trees& file : info.forest.files) named.insert(forest_path(store, file.number));
   std::vector<std::string> leftovers;
   for (const std::string& name : list_directory(store)) {
     const bool ours = is_numbered(name, "segment-", ".rows") || is_numbered(name, "segment-", ".directory") ||
                       is_numbered(name, "removed-", "") ||
-                      (columns && (is_numbered(name, "rows-", "") || is_numbered(name, "spill-", "")));
+                      (columns && (is_numbered(name, "rows-", "") || is_numbered(name, "spill-", ""))) ||
+                      (forest && is_numbered(name, "forest-", ""));
     const std::string path = fmt::format("{}/{}", store, name);
     if (ours && !named.contains(path)) leftovers.push_back(path);
   }

@@ -29,8 +29,9 @@ struct RemovedInfo {
   uint64_t checksum = 0;
 };
 
-// What one "row" of the store is: an example, or one feature's column (docs/format.md, "Columns").
-enum class Axis { rows, features };
+// What one "row" of the store is: an example, or one feature's column (docs/format.md, "Columns"); or an example again,
+// but in the order of an index (docs/format.md, "Index").
+enum class Axis { rows, features, forest };
 
 // A column store's own: ids, labels and weights of the rows that its columns speak of.
 struct RowFactsInfo {
@@ -40,6 +41,42 @@ struct RowFactsInfo {
   uint64_t checksum = 0;
 
   uint64_t bytes() const;
+};
+
+// An index's own: from what, and how, it was made, and the file of trees beside each of its segments.
+struct ForestInfo {
+  // A segment of the row store whose rows are in the index.
+  struct Covered {
+    uint64_t number = 0;
+    uint64_t directory_checksum = 0;  // and so of every chunk
+
+    bool operator==(const Covered&) const = default;
+  };
+  // Trees of one segment of the index.
+  struct Trees {
+    uint64_t number = 0;  // of the segment, and in the file's name
+    uint64_t bytes = 0;
+    uint64_t trees = 0;
+    uint64_t nodes = 0;
+    uint64_t checksum = 0;     // of the header and the tables
+    double nearest_angle = 0;  // sums over a sample of rows: to the nearest root pivot,
+    double mean_angle = 0;     // and the mean of those to all of them
+  };
+
+  uint64_t rows_seal = 0;
+  uint64_t removed_number = 0;  // the row store's list of removed rows then
+  uint64_t removed_checksum = 0;
+  std::vector<Covered> covered = {};
+  uint64_t tree_rows = 0;
+  uint32_t branch = 0;
+  double bias = -1;         // below 0: none
+  uint64_t page_bytes = 0;  // as asked for; 0: chosen
+  std::vector<Trees> files = {};
+
+  uint64_t trees() const;
+  uint64_t nodes() const;
+  // How much nearer a row is to its own root pivot than to any: 0 is no structure, 1 all rows in one place.
+  double contrast() const;
 };
 
 struct StoreInfo {
@@ -67,11 +104,12 @@ struct StoreInfo {
   std::vector<SegmentInfo> segments;
   uint64_t next_segment = 0;  // where newer segments than the last one have been; else 0
   RemovedInfo removed;
-  // Columns only: the id of the row store they were made from, how many there are (a column in pieces counts once), and
-  // the facts of the rows.
+  // Columns only: the id of the row store they were made from, how many there are (a column in pieces counts once),
+  // and the facts of the rows.
   uint64_t rows_id = 0;
   uint64_t columns = 0;
   RowFactsInfo row_facts;
+  ForestInfo forest;  // an index only; it has rows_id too
 
   // Of all files but MANIFEST.
   uint64_t bytes() const;
@@ -92,8 +130,10 @@ std::string directory_path(const std::string& store, uint64_t number);
 std::string removed_path(const std::string& store, uint64_t number);
 std::string row_facts_path(const std::string& columns, uint64_t number);
 std::string spill_path(const std::string& columns, uint64_t number);
-// Where a row store keeps its columns.
+std::string forest_path(const std::string& index, uint64_t number);
+// Where a row store keeps its columns, and its index.
 std::string columns_path(const std::string& store);
+std::string index_path(const std::string& store);
 std::string manifest_path(const std::string& store);
 std::string features_path(const std::string& store);
 
@@ -102,11 +142,11 @@ void write_manifest(const std::string& store, StoreInfo& info);
 StoreInfo read_manifest(const std::string& store);
 // After write_manifest has failed: the new manifest may be in place already, and then its files must stay.
 bool may_be_committed(const std::string& store, const StoreInfo& info);
-// Deletes the numbered files (segments, lists of removed rows, a column store's row facts and spills) that `info`, the
-// store's manifest, does not name. For a writer that holds the lock.
+// Deletes the numbered files (segments, lists of removed rows, a column store's row facts and spills, an index's trees)
+// that `info`, the store's manifest, does not name. For a writer that holds the lock.
 void remove_leftovers(const std::string& store, const StoreInfo& info);
 
-// Throws ErrorKind::input where a store holds columns: for whoever needs rows.
+// Throws ErrorKind::input where a store holds columns or an index: for whoever needs rows.
 void expect_rows(const StoreInfo& info, const std::string& store);
 
 // Throws ErrorKind::damaged where a file that the manifest names is not there.

@@ -9,6 +9,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "store/metric_forest.h"
 #include "store/removed_rows.h"
 #include "store/row_facts.h"
 
@@ -41,9 +42,19 @@ void check_sums(const StoreInfo& info, const std::string& path) {
       nonzeros - removed.nonzeros != info.nonzeros)
     refuse("its segments do not add up");
   // A column may stand in several pieces, each of which is a row here.
-  if (info.axis == Axis::rows ? next_row > info.next_row_id
-                              : info.columns > info.next_row_id || info.columns > rows || removed.rows > 0)
+  if (info.axis == Axis::features ? info.columns > info.next_row_id || info.columns > rows
+                                  : next_row > info.next_row_id)
     refuse("it has more ids than it says");
+  if (info.axis != Axis::rows && removed.rows > 0) refuse("only a store of rows has removed ones");
+  if (info.axis == Axis::forest) {
+    const auto beside = [](const ForestInfo::Trees& trees, const SegmentInfo& segment) {
+      return trees.number == segment.number;
+    };
+    if (!std::equal(info.forest.files.begin(), info.forest.files.end(), info.segments.begin(), info.segments.end(),
+                    beside))
+      refuse("its trees are not those of its segments");
+    if (info.buckets != 1) refuse("an index has one bucket");
+  }
   uint64_t labelled = 0;
   for (const auto& [label, count] : info.labels) {
     if (count == 0) refuse("it lists a label without rows");
@@ -79,6 +90,7 @@ void Store::read_files() {
   });
   if (info_.removed.rows > 0) read_removed();
   if (info_.axis == Axis::features) expect_present(row_facts_path(path_, info_.row_facts.number));
+  for (const ForestInfo::Trees& trees : info_.forest.files) expect_present(forest_path(path_, trees.number));
 }
 
 // Puts the removed ids in the order of the chunks. Whether a chunk has them is found out when it is read.
@@ -352,6 +364,10 @@ VerifyReport verify(const Store& store, size_t threads, const std::function<void
          nonzeros, info.nonzeros);
   if (labels != info.labels)
     fail(ErrorKind::damaged, "'{}' is damaged: the rows have other labels than it says", manifest_path(store.path()));
+  if (info.axis == Axis::forest) {
+    check_forest(MetricForest::open_pages(Store::open(store.path())));
+    return {.chunks = store.chunks().size(), .rows = rows, .bytes = store.bytes()};
+  }
   const uint64_t continued = check_order(store, ends);
   if (info.axis == Axis::features) {
     if (rows - continued != info.columns)

@@ -55,7 +55,8 @@ class Store {
   std::span<const uint64_t> removed_from(size_t chunk) const;
   // All of them, increasing.
   std::vector<uint64_t> removed_ids() const;
-  // The chunk that holds this row if any does, removed or not; of a column in pieces, the last.
+  // The chunk that holds this row if any does, removed or not; of a column in pieces, the last. Not for
+  // an index, whose chunks are not in the order of their rows: nor is gather().
   std::optional<size_t> chunk_with(uint64_t row_id) const;
 
   // One verified chunk, its rows still encoded; removed ones have no weight. Safe from several threads.

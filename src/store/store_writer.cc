@@ -1,6 +1,7 @@
 #include "store/store_writer.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/error.h"
@@ -77,21 +78,21 @@ std::unique_ptr<StoreWriter> StoreWriter::rewrite(const std::string& path) {
   return writer;
 }
 
-std::unique_ptr<StoreWriter> StoreWriter::columns_of(const StoreInfo& rows, const std::string& path,
-                                                     const StoreOptions& options) {
-  auto writer = std::unique_ptr<StoreWriter>(new StoreWriter());
-  writer->path_ = columns_path(path);
-  const std::string& folder = writer->folder_ = writer->path_;
-  StoreInfo& info = writer->info_;
-  info.axis = Axis::features;
-  writer->lock_.emplace(FileLock::acquire(path + "/" + format::kLockName, "transposing"));
+StoreInfo StoreWriter::enter(const StoreInfo& rows, const std::string& path, const std::string& folder, Axis axis,
+                             std::string_view purpose, std::string_view command) {
+  path_ = folder;
+  folder_ = folder;
+  info_.axis = axis;
+  lock_.emplace(FileLock::acquire(path + "/" + format::kLockName, purpose));
   if (read_manifest(path).id != rows.id)
-    fail(ErrorKind::io, "'{}' was changed by another process just now: run 'linblock transpose {}' again", path, path);
+    fail(ErrorKind::io, "'{}' was changed by another process just now: run 'linblock {} {}' again", path, command,
+         path);
   if (path_kind(folder) == PathKind::absent) {
     make_directory(folder);
     sync_directory(path);
   }
-  StoreInfo old = info;
+  StoreInfo old;
+  old.axis = axis;
   if (path_kind(manifest_path(folder)) != PathKind::absent) try {
       old = read_manifest(folder);
     } catch (const Error& error) {
@@ -99,6 +100,14 @@ std::unique_ptr<StoreWriter> StoreWriter::columns_of(const StoreInfo& rows, cons
       remove_file(manifest_path(folder));
     }
   remove_leftovers(folder, old);
+  return old;
+}
+
+std::unique_ptr<StoreWriter> StoreWriter::columns_of(const StoreInfo& rows, const std::string& path,
+                                                     const StoreOptions& options) {
+  auto writer = std::unique_ptr<StoreWriter>(new StoreWriter());
+  const StoreInfo old = writer->enter(rows, path, columns_path(path), Axis::features, "transposing", "transpose");
+  StoreInfo& info = writer->info_;
   info.next_segment = writer->segment_.number = old.new_segment_number();
   writer->set_layout(options);
   info.index_base = 0;
@@ -106,6 +115,41 @@ std::unique_ptr<StoreWriter> StoreWriter::columns_of(const StoreInfo& rows, cons
   info.rows_id = rows.id;
   info.next_row_id = rows.feature_numbers();
   info.seal = mix64(mix64(mix64(rows.id, info.chunk_bytes), static_cast<uint64_t>(info.codec)), rows.seal);
+  return writer;
+}
+
+std::unique_ptr<StoreWriter> StoreWriter::index_of(const Store& rows, const StoreOptions& options, ForestInfo forest,
+                                                   const StoreInfo* extended) {
+  auto writer = std::unique_ptr<StoreWriter>(new StoreWriter());
+  const StoreInfo& from = rows.info();
+  const StoreInfo old = writer->enter(from, rows.path(), index_path(rows.path()), Axis::forest, "indexing", "index");
+  StoreInfo& info = writer->info_;
+  if (extended != nullptr) {
+    if (old.id != extended->id)
+      fail(ErrorKind::io, "the index of '{0}' was changed by another process just now: run 'linblock index {0}' again",
+           rows.path());
+    info = old;
+  } else {
+    info.next_segment = old.new_segment_number();
+    writer->set_layout(options);
+    info.seal = mix64(mix64(mix64(from.id, info.chunk_bytes), info.seed), from.seal);
+    for (const uint64_t word : {forest.tree_rows, uint64_t{forest.branch}, std::bit_cast<uint64_t>(forest.bias)})
+      info.seal = mix64(info.seal, word);
+  }
+  forest.files = info.forest.files;
+  info.forest = std::move(forest);
+  info.rows_id = from.id;
+  info.width_set = from.width_set;
+  info.index_base = from.index_base;
+  info.index_base_given = from.index_base_given;
+  info.normalized = from.normalized;
+  info.weighted = from.weighted;
+  info.has_features = from.has_features;
+  info.largest_index = from.largest_index;
+  info.next_row_id = from.next_row_id;
+  info.frequent_features = from.frequent_features;
+  writer->features_ = rows.features();
+  writer->start_segment();
   return writer;
 }
 
@@ -126,11 +170,12 @@ void StoreWriter::discard() noexcept {
   try {
     segment_file_ = File();
     directory_file_ = File();
-    if (appending_ || info_.axis == Axis::features) {
+    if (appending_ || info_.axis != Axis::rows) {
       remove_file(segment_path(folder_, segment_.number));
       remove_file(directory_path(folder_, segment_.number));
       if (appending_) return;
-      remove_file(row_facts_path(folder_, segment_.number));
+      remove_file(info_.axis == Axis::features ? row_facts_path(folder_, segment_.number)
+                                               : forest_path(folder_, segment_.number));
       if (path_kind(manifest_path(folder_)) != PathKind::absent) return;
       remove_file(features_path(folder_));
       remove_empty_directory(folder_);
@@ -204,11 +249,12 @@ void StoreWriter::route(uint64_t id, const EncodedRow& row) {
   if (row.indices.size() + 4 * uint64_t{row.count} > format::kLargestChunkBytes)
     fail(ErrorKind::input, "row {} has {} nonzeros, more than a chunk of 1 GB can hold", id, row.count);
   const uint32_t bucket = bucket_of(info_.seed, id, info_.buckets);
-  if (buckets_[bucket] && !buckets_[bucket]->has_room_for(row, info_.chunk_bytes)) close_bucket(bucket);
+  const bool cut = info_.axis != Axis::forest;  // who fills the pages of an index closes them too
+  if (cut && buckets_[bucket] && !buckets_[bucket]->has_room_for(row, info_.chunk_bytes)) close_bucket(bucket);
   if (!buckets_[bucket]) buckets_[bucket] = take_builder();
   buckets_[bucket]->add(id, row);
   // A row longer than a chunk does not stay: as many of them as there are buckets would be too much.
-  if (buckets_[bucket]->bytes() >= info_.chunk_bytes) close_bucket(bucket);
+  if (cut && buckets_[bucket]->bytes() >= info_.chunk_bytes) close_bucket(bucket);
   ++segment_.rows;
   segment_.nonzeros += row.count;
   segment_.first_row = std::min(segment_.first_row, id);
@@ -365,8 +411,8 @@ void StoreWriter::commit() {
   const std::vector<unsigned char> frequent =
       encode_frequent({features_.frequent().begin(), features_.frequent().end()});
   info_.features_checksum = checksum(frequent);
-  if (info_.axis == Axis::features) {
-    replace_file(features_path(folder_), frequent);  // older columns may stand beside it: its bytes are the same
+  if (info_.axis != Axis::rows) {
+    replace_file(features_path(folder_), frequent);  // older ones may stand beside it: its bytes are the same
     commit_manifest();
     return;
   }

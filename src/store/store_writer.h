@@ -33,6 +33,8 @@ struct StoreOptions {
   int index_base = -1;  // -1: 0 if index 0 occurs, else 1
 };
 
+class Store;
+
 class StoreWriter {
  public:
   // Takes a folder beside `path`, locked against other writers; what a killed writer left there is removed.
@@ -45,6 +47,10 @@ class StoreWriter {
   // there when they are committed. Facts about the rows go into row_facts(), the rest waits for begin_columns().
   static std::unique_ptr<StoreWriter> columns_of(const StoreInfo& rows, const std::string& path,
                                                  const StoreOptions& options);
+  // The index of a store, likewise; `forest` says of what and how. The index that is there is replaced, or gets one
+  // more segment where it is the one that `extended` describes.
+  static std::unique_ptr<StoreWriter> index_of(const Store& rows, const StoreOptions& options, ForestInfo forest,
+                                               const StoreInfo* extended);
   // Removes what was not committed.
   ~StoreWriter();
   StoreWriter(const StoreWriter&) = delete;
@@ -85,6 +91,8 @@ class StoreWriter {
     info_.columns = columns;
     info_.row_facts = facts;
   }
+  // The trees over this segment's chunks.
+  void add_trees(const ForestInfo::Trees& trees) { info_.forest.files.push_back(trees); }
   uint64_t segment_number() const { return segment_.number; }
   // In the chunk of this bucket that is still open.
   size_t open_rows(uint32_t bucket) const { return buckets_[bucket] ? buckets_[bucket]->rows() : 0; }
@@ -96,6 +104,9 @@ class StoreWriter {
   struct Sealed;
   StoreWriter() = default;
 
+  // A folder of its own inside a store of rows, under its lock; returns what is there.
+  StoreInfo enter(const StoreInfo& rows, const std::string& path, const std::string& folder, Axis axis,
+                  std::string_view purpose, std::string_view command);
   static std::unique_ptr<StoreWriter> open_existing(const std::string& path, std::string_view purpose);
   void set_layout(const StoreOptions& options);
   void start_segment();
