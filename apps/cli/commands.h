@@ -25,6 +25,7 @@ void add_append(CLI::App& app, Session& session);
 void add_remove(CLI::App& app, Session& session);
 void add_compact(CLI::App& app, Session& session);
 void add_transpose(CLI::App& app, Session& session);
+void add_index(CLI::App& app, Session& session);
 void add_info(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
 void add_unpack(CLI::App& app, Session& session);

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "cli/commands.h"
 #include "store/columns.h"
+#include "store/metric_forest.h"
 
 namespace linblock::cli {
 
@@ -47,6 +48,61 @@ void print_columns(const Store& store) {
                  : fmt::format("; rows have changed since: 'linblock transpose {}' makes them again", store.path()));
 }
 
+const char* name_of(ForestState state) {
+  switch (state) {
+    case ForestState::absent: return "absent";
+    case ForestState::stale: return "stale";
+    case ForestState::behind: return "behind";
+    case ForestState::fresh: return "fresh";
+  }
+  return "";
+}
+
+double ratio_to(const Store& store, const StoreInfo& index) {
+  return static_cast<double>(index.bytes()) / static_cast<double>(store.bytes());
+}
+
+nlohmann::ordered_json index_json(const Store& store) {
+  const ForestState state = forest_state(store);
+  nlohmann::ordered_json json = {{"state", name_of(state)}};
+  if (state == ForestState::absent) return json;
+  const StoreInfo info = read_manifest(index_path(store.path()));
+  uint64_t pages = 0;
+  for (const SegmentInfo& segment : info.segments) pages += segment.chunks;
+  json["rows"] = info.rows;
+  json["bytes"] = info.bytes();
+  json["ratio"] = ratio_to(store, info);
+  json["trees"] = info.forest.trees();
+  json["pages"] = pages;
+  json["tree_rows"] = info.forest.tree_rows;
+  json["branch"] = info.forest.branch;
+  json["bias"] = info.forest.bias;
+  json["seed"] = info.seed;
+  json["page_bytes"] = info.chunk_bytes;
+  json["contrast"] = info.forest.contrast();
+  json["build_seconds"] = forest_build_seconds(store.path());
+  return json;
+}
+
+void print_index(const Store& store) {
+  const ForestState state = forest_state(store);
+  if (state == ForestState::absent) {
+    fmt::print("  index       absent: 'linblock index {}' makes it\n", store.path());
+    return;
+  }
+  const StoreInfo info = read_manifest(index_path(store.path()));
+  std::string remedy;
+  if (state == ForestState::stale)
+    remedy = fmt::format("; rows have changed since: 'linblock index {}' makes it again", store.path());
+  if (state == ForestState::behind)
+    remedy = fmt::format("; rows were appended since: 'linblock index {}' adds trees for them", store.path());
+  fmt::print(
+      "  index       {}: {} trees, branch {}, {}, {} ({:.2f} times the rows), made in {:.2f} s, contrast {:.2f}{}\n",
+      name_of(state), grouped(info.forest.trees()), info.forest.branch,
+      info.forest.bias < 0 ? "no bias" : fmt::format("bias {}", info.forest.bias), human_bytes(info.bytes()),
+      ratio_to(store, info), forest_build_seconds(store.path()), info.forest.contrast(), remedy);
+}
+
 void print_json(const Store& store) {
   const StoreInfo& info = store.info();
   nlohmann::ordered_json labels = nlohmann::ordered_json::object();
@@ -78,9 +134,11 @@ void print_json(const Store& store) {
                                     {"index_base", info.index_base},
                                     {"frequent_features", info.frequent_features},
                                     {"normalized", info.normalized},
-                                    {"weighted", info.weighted},
-                                    {"index", nullptr}};
-  if (info.axis == Axis::rows) summary["columns"] = columns_json(store);
+                                    {"weighted", info.weighted}};
+  if (info.axis == Axis::rows) {
+    summary["index"] = index_json(store);
+    summary["columns"] = columns_json(store);
+  }
   fmt::print("{}\n", summary.dump());
 }
 
@@ -114,7 +172,10 @@ void print_text(const Store& store) {
   for (const SegmentInfo& segment : info.segments)
     fmt::print("    {:>9} {} rows from {} on, {}\n", segment.number, grouped(segment.rows), grouped(segment.first_row),
                human_bytes(segment.bytes));
-  if (info.axis == Axis::rows) print_columns(store);
+  if (info.axis == Axis::rows) {
+    print_columns(store);
+    print_index(store);
+  }
   fmt::print("  id          {:016x}, format version {}\n", info.id, format::kVersion);
 }
 

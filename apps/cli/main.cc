@@ -97,6 +97,7 @@ int run(int count, char** words) {
   add_remove(app, session);
   add_compact(app, session);
   add_transpose(app, session);
+  add_index(app, session);
   add_train(app, session);
   add_cv(app, session);
   add_tune(app, session);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cli/numbers.h"
 #include "cli/pack_options.h"
+#include "store/build_forest.h"
 #include "store/store.h"
 
 namespace linblock::cli {
@@ -54,8 +55,45 @@ void add_reading_options(CLI::App& command, PackRequest& request, Session& sessi
   add_quiet_option(command, session);
 }
 
+namespace {
+
+// An index that cannot be read is for 'linblock index' to complain of.
+bool has_fresh_index(const std::string& store) {
+  try {
+    return forest_state(Store::open(store)) == ForestState::fresh;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// The rows are in the store whatever comes of this.
+void extend_index(const PackRequest& request, Session& session) {
+  return_free_memory();
+  ProgressBar bar(session.terminal, "indexing");
+  ForestContext context{.stop = &session.stop};
+  context.observer = [&](uint64_t done, uint64_t total) {
+    bar.show(total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total), grouped(done) + " rows");
+  };
+  try {
+    const ForestReport report =
+        build_forest(Store::open(request.store),
+                     {.memory_bytes = request.options.memory_bytes, .threads = request.options.threads}, context);
+    bar.finish();
+    session.terminal.say(fmt::format("the index has {} new {} for these rows, made in {:.2f} s", grouped(report.trees),
+                                     report.trees == 1 ? "tree" : "trees", report.seconds));
+  } catch (const Error& error) {
+    bar.finish();
+    session.terminal.say(
+        fmt::format("the rows are appended, but the index is behind: {}; 'linblock index {}' adds trees for them",
+                    error.what(), request.store));
+  }
+}
+
+}  // namespace
+
 void run_pack(PackRequest& request, Session& session, bool appending) {
   const Terminal& terminal = session.terminal;
+  const bool indexed = appending && has_fresh_index(request.store);
   ProgressBar bar(terminal, appending ? "appending" : "packing");
   PackContext context;
   context.stop = &session.stop;
@@ -97,6 +135,7 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
   terminal.say(fmt::format("{}: {} rows, {} features, {}, {:.2f} bytes a nonzero, codec {}", request.store,
                            grouped(info.rows), grouped(info.features()), human_bytes(store.bytes()), bytes_per_nonzero,
                            codec_name(info.codec)));
+  if (indexed) extend_index(request, session);
   terminal.say(fmt::format("next: linblock info {}", request.store));
 }
 

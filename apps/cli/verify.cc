@@ -1,6 +1,7 @@
 #include "base/bytes.h"
 #include "cli/commands.h"
 #include "store/columns.h"
+#include "store/metric_forest.h"
 
 namespace linblock::cli {
 
@@ -25,17 +26,30 @@ void add_verify(CLI::App& app, Session& session) {
     bar.finish();
     session.terminal.say(fmt::format("{}: {} chunks, {} rows, {}: no damage found", request->store,
                                      grouped(report.chunks), grouped(report.rows), human_bytes(report.bytes)));
-    // Stale columns are never read again.
-    if (store.info().axis == Axis::features || columns_state(store) != ColumnsState::fresh) return;
-    const Columns columns = Columns::open(store);
-    ProgressBar more(session.terminal, "verifying the columns");
-    const VerifyReport found = verify(columns.store(), request->threads, [&](uint64_t bytes) {
-      more.update(bytes, columns.store().bytes(), "all well so far");
-    });
-    more.finish();
-    session.terminal.say(fmt::format("{}: {} chunks, {} columns, {}: no damage found", columns.store().path(),
-                                     grouped(found.chunks), grouped(columns.store().info().columns),
-                                     human_bytes(found.bytes)));
+    // What is stale is never read again.
+    if (store.info().axis != Axis::rows) return;
+    const auto verify_beside = [&](const Store& beside, const char* doing) {
+      ProgressBar more(session.terminal, doing);
+      const VerifyReport found = verify(beside, request->threads,
+                                        [&](uint64_t bytes) { more.update(bytes, beside.bytes(), "all well so far"); });
+      more.finish();
+      return found;
+    };
+    if (columns_state(store) == ColumnsState::fresh) {
+      const Columns columns = Columns::open(store);
+      const VerifyReport found = verify_beside(columns.store(), "verifying the columns");
+      session.terminal.say(fmt::format("{}: {} chunks, {} columns, {}: no damage found", columns.store().path(),
+                                       grouped(found.chunks), grouped(columns.store().info().columns),
+                                       human_bytes(found.bytes)));
+    }
+    // One that is behind will be added to.
+    const ForestState state = forest_state(store);
+    if (state == ForestState::fresh || state == ForestState::behind) {
+      const Store index = Store::open(index_path(request->store));
+      const VerifyReport found = verify_beside(index, "verifying the index");
+      session.terminal.say(fmt::format("{}: {} pages, {} rows, {}: no damage found", index.path(),
+                                       grouped(found.chunks), grouped(found.rows), human_bytes(found.bytes)));
+    }
   });
 }
 

@@ -9,8 +9,9 @@
 #include "base/memory.h"
 #include "learn/examples.h"
 #include "solve/choose.h"
-#include "store/columns.h"
 #include "store/build_forest.h"
+#include "store/columns.h"
+#include "store/metric_forest.h"
 #include "store/transpose.h"
 
 namespace linblock {
@@ -97,6 +98,7 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
       fail(ErrorKind::usage, "'{}' is a store that was not made by train: name another place with --store", store);
     observer.say("the text or its options have changed: packing anew");
     remove_columns(store);
+    remove_forest(store);
     remove_flat_directory(store);
   }
   pack(options.inputs, store, options.pack, observer.packing);

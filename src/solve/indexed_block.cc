@@ -128,6 +128,7 @@ class IndexedRun {
       return true;
     });
     share_memory();
+    run_.count(cache_.costs());
   }
 
   // As active rows grow they take from the cache, down to a quarter.
@@ -149,6 +150,12 @@ class IndexedRun {
       report.rows += task.rows_looked_at();
       report.add_task(task.certificate().primal, task.certificate().dual);
       if (!task.done()) ++report.tasks_left;
+      if (const auto step = tasks_[i]->take_outer_step()) {
+        if (!report.truncated) report.truncated = TruncatedResult{};
+        report.truncated->objective += step->objective;
+        report.truncated->outliers += step->outliers;
+        report.truncated->outer_steps += step->outer_steps;
+      }
       if (task.done() && (!report.certified || task.certificate().gap() > report.certified->gap()))
         report.certified = task.certificate();
       std::vector<float>& weights = solutions_[i].weights;
@@ -171,6 +178,7 @@ class IndexedRun {
       if (problem_.truncate) run_.summary().truncated.push_back(result.truncated);
       run_.summary().support_vectors.push_back(result.support_vectors);
     }
+    run_.summary().truncate = problem_.truncate;
     return run_.finish(termination, std::move(certificates));
   }
 

@@ -18,7 +18,6 @@ constexpr double kFar = 1;          // beyond the margin: such rows are not look
 constexpr double kRounding = 1e-9;  // of margins, in double, and to spare
 constexpr int kBlockRounds = 10;    // over a block, as BLOCK-L-10
 constexpr int kMostSettling = 50;   // times as many, over all active rows
-constexpr int kMostGuesses = 20;    // outer steps by the active rows alone, before the first check
 constexpr double kSampleTolerance = 0.01;
 constexpr double kLeastFall = 0.1;         // of the tolerance: a smaller fall of the objective ends the outer steps
 constexpr double kMostTightening = 0.005;  // of the tolerance
@@ -454,16 +453,7 @@ void IndexedTask::step_by_sample() {
   const double share = static_cast<double>(found.rows) / std::max(1.0, static_cast<double>(found.traversed));
   if (found.rows > 0 && share >= static_cast<double>(settings_.query) / static_cast<double>(rows_)) return;
   settle(std::max(kSampleTolerance, inner_tolerance_));
-  if (!truncated()) {
-    checking_ = true;
-    return;
-  }
-  // As far as the active rows can tell: the others have no loss, or a constant one.
-  const double before = 0.5 * squared(anchor_) + sums_at(anchor_).truncated;
-  const double after = 0.5 * squared(w_) + sums_at(w_).truncated;
-  checking_ = after >= before * (1 - kLeastFall * std::max(kSampleTolerance, settings_.tolerance)) ||
-              ++outer_steps_ >= kMostGuesses;
-  if (after < before) set_anchor(w_);
+  checking_ = true;
 }
 
 // All rows that may violate are looked at, at the very weights that would be saved: what is left outside the active
@@ -520,6 +510,7 @@ void IndexedTask::try_outer_step(double primal, double dual) {
   const double fall = objective_ ? *objective_ - objective : kInfinity;
   objective_ = objective;
   objectives_.push_back(objective);
+  outer_step_taken_ = true;
   out_cost_ = out_cost + sums.out_cost;
   best_ = at_;
   certificate_ = {primal, dual};
@@ -549,6 +540,11 @@ void IndexedTask::conclude() {
   objective_ = certificate_.primal + (1 + problem_.truncate.value_or(0)) * out_cost;
   best_ = at_;
   w_ = best_;
+}
+
+std::optional<TruncatedResult> IndexedTask::take_outer_step() {
+  if (!std::exchange(outer_step_taken_, false)) return std::nullopt;
+  return result().truncated;
 }
 
 IndexedTask::Result IndexedTask::result() const {

@@ -58,6 +58,8 @@ class IndexedTask {
     uint64_t support_vectors = 0;
   };
   Result result() const;
+  // Of an outer step that was taken since it was last asked for.
+  std::optional<TruncatedResult> take_outer_step();
   const ActiveRows& active() const { return active_; }
   const std::vector<double>& anchor() const { return anchor_; }
   bool is_checking() const { return checking_; }
@@ -159,6 +161,7 @@ class IndexedTask {
   std::optional<double> objective_;
   double out_cost_ = 0;  // of all outliers at the last outer step that was taken
   std::vector<double> objectives_;
+  bool outer_step_taken_ = false;
   Certificate certificate_ = {};
   uint64_t traversed_ = 0;
   // Of the first queries: rows found and looked at, by the index and at random.
