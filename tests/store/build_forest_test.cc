@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "store/pivot_products.h"
 #include "store/remove.h"
 #include "support/forest.h"
@@ -150,11 +152,17 @@ INSTANTIATE_TEST_SUITE_P(
              }}),
     [](const auto& kind) { return kind.param.name; });
 
-TEST_F(ForestOfRows, OfAnEmptyStoreHasNoTrees) {
-  write_file(path_ + ".svm", "");
-  if (error_of([&] { linblock::pack({path_ + ".svm"}, path_, small_options()); })) GTEST_SKIP() << "there are none";
-  make_forest(path_);
-  EXPECT_EQ(open().trees().size(), 0U);
+TEST_F(ForestOfRows, HaveNoTreesWhereAllOfAChunkAreRemoved) {
+  pack(sample_rows(600));
+  std::vector<uint64_t> ids(599);
+  std::iota(ids.begin(), ids.end(), 0);
+  remove_rows(path_, {.ids = ids});
+  ForestOptions options = small_forest();
+  options.tree_rows = 1;
+  ASSERT_GT(Store::open(path_).chunks().size(), 1U);
+  EXPECT_EQ(make_forest(path_, options).trees, 1U);
+  EXPECT_EQ(open().trees().size(), 1U);
+  EXPECT_EQ(open().info().contrast(), 0);
   expect_whole(path_);
 }
 
