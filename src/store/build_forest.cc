@@ -18,9 +18,9 @@ namespace linblock {
 namespace {
 
 constexpr uint64_t kOwnBytes = uint64_t{1} << 20;
-constexpr uint64_t kTreesAtOnce = 4;       // a tree takes no more than this share of the memory, if it can
+constexpr uint64_t kTreesAtOnce = 2;       // a tree takes no more than this share of the memory, if it can
 constexpr uint64_t kPagesPerTree = 8;      // pages are smaller where a tree would have fewer
-constexpr uint64_t kRowsPerPage = 16;      // and larger where one would hold fewer
+constexpr uint64_t kRowsPerPage = 32;      // and larger where one would hold fewer
 constexpr uint64_t kDenseShare = 4;        // of a tree's memory, for a place for every feature
 constexpr uint64_t kChunksOnTheirWay = 4;  // as built, laid out, compressed, and waiting; for each thread and two more
 

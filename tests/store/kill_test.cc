@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "store/columns.h"
+#include "store/metric_forest.h"
 #include "support/packing.h"
 #include "support/process.h"
 
@@ -159,6 +160,54 @@ TEST_F(Kill, InTransposeLeavesNoColumnsOrAllOfThemAndTransposingAgainWorks) {
   kill_often(
       words, kills_a_test() / 3 + 1, [&] { copy_store(first_store(), store); }, judge);
   EXPECT_GE(absent, 1);
+}
+
+TEST_F(Kill, InIndexLeavesNoIndexOrAllOfItAndIndexingAgainWorks) {
+  const std::string store = *folder_ / "killed.store";
+  const std::vector<std::string> words = {"index", store, "--memory", "64M", "--tree-rows", "2000", "-q"};
+  copy_store(first_store(), store);
+  ASSERT_EQ(linblock(words).exit_code, 0);
+  const uint64_t index = contents_of(index_path(store));
+  int absent = 0;
+  const auto judge = [&](bool killed) {
+    ASSERT_EQ(contents_of(store), first_);
+    if (forest_state(Store::open(store)) == ForestState::absent) {
+      ASSERT_TRUE(killed);
+      ++absent;
+      const Ended again = linblock(words);
+      ASSERT_EQ(again.exit_code, 0) << again.errors;
+    }
+    ASSERT_EQ(contents_of(index_path(store)), index);
+    ASSERT_EQ(forest_state(Store::open(store)), ForestState::fresh);
+  };
+  kill_often(
+      words, kills_a_test() / 3 + 1, [&] { copy_store(first_store(), store); }, judge);
+  EXPECT_GE(absent, 1);
+}
+
+TEST_F(Kill, InAddingToAnIndexLeavesItBehindOrFresh) {
+  const std::string behind = *folder_ / "behind.store";
+  const std::string store = *folder_ / "killed.store";
+  const std::vector<std::string> words = {"index", store, "--memory", "64M", "-q"};
+  copy_store(first_store(), store);
+  ASSERT_EQ(linblock({"index", store, "--tree-rows", "2000", "-q"}).exit_code, 0);
+  const uint64_t old = contents_of(index_path(store));
+  copy_store(*folder_ / "both.store", behind);
+  copy_store(index_path(store), index_path(behind));
+  ASSERT_EQ(forest_state(Store::open(behind)), ForestState::behind);
+  copy_store(behind, store);
+  ASSERT_EQ(linblock(words).exit_code, 0);
+  const uint64_t extended = contents_of(index_path(store));
+  const auto judge = [&](bool killed) {
+    if (const ForestState state = forest_state(Store::open(store)); state == ForestState::behind) {
+      ASSERT_TRUE(killed);
+      ASSERT_EQ(contents_of(index_path(store)), old);
+      ASSERT_EQ(linblock(words).exit_code, 0);
+    }
+    ASSERT_EQ(contents_of(index_path(store)), extended);
+  };
+  kill_often(
+      words, kills_a_test() / 3 + 1, [&] { copy_store(behind, store); }, judge);
 }
 
 TEST_F(Kill, InRemoveLeavesTheOldStoreOrTheNewOne) {

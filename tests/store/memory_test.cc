@@ -208,6 +208,18 @@ TEST_F(Memory, HoldsForTransposingWhatIsHardToHold) {
   }
 }
 
+TEST_F(Memory, HoldsForIndexingOnAnyThreadsWithAnyCodec) {
+  const std::string path = documents("data.svm", 30000);
+  for (const char* codec : {"none", "zstd"})
+    for (const char* threads : {"1", "4"}) {
+      SCOPED_TRACE(std::string(codec) + ", threads " + threads);
+      ASSERT_EQ(linblock({"pack", "-o", store_, path, "--memory", "16M", "-q", "--codec", codec}).exit_code, 0);
+      expect_held(in_sixteen_megabytes({"index", store_, "--threads", threads}));
+      verify(Store::open(index_path(store_)), 2);
+      std::filesystem::remove_all(store_);
+    }
+}
+
 // What cannot be done in so little memory is refused, with the exit code for it.
 TEST_F(Memory, TooSmallForALineEndsWithSix) {
   const std::string path = text("line.svm", 1, [](uint64_t) {
