@@ -86,12 +86,13 @@ Row StartSample::row(size_t number) const {
           .value = std::span(value_).subspan(one.begin, one.end - one.begin)};
 }
 
-StartSample::Start StartSample::solve(const Task& task, double tolerance) const {
-  return std::visit([&](const auto& loss) { return solve_with(loss, task, tolerance); }, problem_.loss);
+StartSample::Start StartSample::solve(const Task& task, double tolerance, const std::atomic<bool>* stop) const {
+  return std::visit([&](const auto& loss) { return solve_with(loss, task, tolerance, stop); }, problem_.loss);
 }
 
 template <DualLoss L>
-StartSample::Start StartSample::solve_with(const L& loss, const Task& task, double tolerance) const {
+StartSample::Start StartSample::solve_with(const L& loss, const Task& task, double tolerance,
+                                           const std::atomic<bool>* stop) const {
   const RowCost costs(problem_, task);
   Start start{.weights = std::vector<float>(problem_.weights(), 0.0F)};
   std::vector<float>& weights = start.weights;
@@ -100,7 +101,7 @@ StartSample::Start StartSample::solve_with(const L& loss, const Task& task, doub
     add_scaled(row.index, row.value, static_cast<float>(change), weights.data());
     if (problem_.has_bias()) weights.back() += static_cast<float>(change * problem_.bias);
   };
-  for (int round = 1; round <= kMostRounds; ++round) {
+  for (int round = 1; round <= kMostRounds && (stop == nullptr || !*stop); ++round) {
     for (const uint32_t i : shuffled(rows_.size(), Random(seed_, static_cast<uint64_t>(round)))) {
       const Row one = row(i);
       const double cost = costs.cost(one);

@@ -2,6 +2,7 @@
 // and solved in memory by dual coordinate descent.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -32,8 +33,9 @@ class StartSample {
     std::vector<float> weights = {};    // the sum of alpha y x
     std::vector<Support> support = {};  // by origin
   };
-  // Of the sampled rows that the task learns from, to about this relative gap. May be called on several threads.
-  Start solve(const Task& task, double tolerance) const;
+  // Of the sampled rows that the task learns from, to about this relative gap; as far as it has come where it is told
+  // to stop. May be called on several threads.
+  Start solve(const Task& task, double tolerance, const std::atomic<bool>* stop = nullptr) const;
 
  private:
   struct Sampled {
@@ -48,7 +50,7 @@ class StartSample {
   // So many rows of a chunk. False: there is no room for more.
   bool take(const Chunk& chunk, uint32_t number, size_t count, uint64_t bytes);
   template <DualLoss L>
-  Start solve_with(const L& loss, const Task& task, double tolerance) const;
+  Start solve_with(const L& loss, const Task& task, double tolerance, const std::atomic<bool>* stop) const;
 
   const Problem& problem_;
   const uint64_t seed_;

@@ -130,7 +130,7 @@ class Outer {
       summary_.costs += sample.costs();
       starts_.resize(tasks_.size());
       for_each_on_threads(context_.threads, tasks_.size(), [&](size_t i) {
-        StartSample::Start start = sample.solve(convex_.tasks[i], options_.tolerance);
+        StartSample::Start start = sample.solve(convex_.tasks[i], options_.tolerance, context_.stop);
         solutions_[i].weights = std::move(start.weights);
         starts_[i] = std::move(start.support);
       });

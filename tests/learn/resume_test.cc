@@ -56,6 +56,7 @@ TEST_F(Resume, OfOtherOptionsIsRefusedWithWhatDiffers) {
   const std::vector<std::pair<std::function<void()>, std::string>> changes = {
       {[&] { options_.cost = 7; }, "cost: 1 then, 7 now"},
       {[&] { options_.bias = 2; }, "bias: -1 then, 2 now"},
+      {[&] { options_.truncate = 1; }, "truncate: no then, 1 now"},
       {[&] { options_.loss = Logistic{}; }, "loss: hinge then, logistic now"},
       {[&] { options_.solve.tolerance = 0.5; }, "tolerance: 1e-05 then, 0.5 now"},
       {[&] { options_.solve.seed = 9; }, "seed: 1 then, 9 now"},
