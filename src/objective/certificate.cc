@@ -9,7 +9,8 @@ namespace linblock {
 
 double Certificate::gap() const {
   if (dual > 0) return (primal - dual) / dual;
-  return primal > dual ? std::numeric_limits<double>::infinity() : 0;
+  // So that a sum that is not a number certifies nothing.
+  return primal <= dual ? 0 : std::numeric_limits<double>::infinity();
 }
 
 Certificate certificate_of(std::span<const float> weights, double losses, double dual_values, double v2) {

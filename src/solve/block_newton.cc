@@ -9,7 +9,7 @@ namespace linblock {
 
 namespace {
 
-constexpr int kMostSteps = 30;
+constexpr int kMostSteps = 100;
 constexpr int kMostProducts = 200;
 constexpr double kResidual = 0.1;  // of the gradient, where conjugate gradients stop
 constexpr int kLineSteps = 60;
@@ -92,7 +92,6 @@ void BlockNewton::solve(std::span<const uint32_t> block, std::vector<double>& w,
   std::vector<double> residual(n);
   std::vector<double> conjugate(n);
   std::vector<double> product(n);
-  double first_norm = 0;
   for (int step = 0; step < kMostSteps; ++step) {
     for (size_t j = 0; j < n; ++j) gradient[j] = w[j] - v[j];
     diagonal.assign(n, 1);
@@ -105,8 +104,7 @@ void BlockNewton::solve(std::span<const uint32_t> block, std::vector<double>& w,
       if (problem_.has_bias()) diagonal.back() += 2 * cost * problem_.bias * problem_.bias;
     });
     const double norm = std::sqrt(product_of(gradient, gradient));
-    if (step == 0) first_norm = norm;
-    if (norm <= tolerance * first_norm || norm <= 1e-14) break;
+    if (norm <= tolerance * std::sqrt(product_of(w, w)) || norm <= 1e-14) break;
     // Preconditioned conjugate gradients on H d = -gradient.
     std::fill(direction.begin(), direction.end(), 0.0);
     for (size_t j = 0; j < n; ++j) {

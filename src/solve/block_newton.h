@@ -20,8 +20,9 @@ class BlockNewton {
   BlockNewton(const Problem& problem, const RowCost& costs, ActiveRows& rows)
       : problem_(problem), costs_(costs), rows_(rows) {}
 
-  // Sets the alphas of the block, and w with them, so that w = v + sum of alpha y x still. Until the gradient is so
-  // small a part of what it was.
+  // Sets the alphas of the block, and w with them, so that w = v + sum of alpha y x still. That sum is as far from the
+  // w that was found as the gradient is long, and the Hessian makes much of it: until the gradient is so small a part
+  // of w.
   void solve(std::span<const uint32_t> block, std::vector<double>& w, double tolerance);
 
  private:

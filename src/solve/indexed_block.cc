@@ -17,16 +17,19 @@
 // ALL rows reads only pages where something can have changed, and the last convex problem is certified as with any
 // other method: rows outside the active ones that do not violate have no loss and no dual.
 #include <algorithm>
-#include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "solve/indexed_plan.h"
 #include "solve/indexed_task.h"
 #include "solve/run.h"
+#include "solve/start_sample.h"
 
 namespace linblock {
 
 namespace {
+
+constexpr double kStartTolerance = 0.01;
 
 class IndexedRun {
  public:
@@ -100,33 +103,31 @@ class IndexedRun {
     return forest;
   }
 
-  // Rows of the row store: packing has put random rows in each chunk. Every task begins with the same ones.
+  // The support vectors of a random sample, as the convex problem has them there.
   void start() {
-    std::vector<uint32_t> chunks(problem_.store->chunks().size());
-    std::iota(chunks.begin(), chunks.end(), 0U);
-    Random random(options_.seed, 0x73616d706c65);
-    for (size_t i = chunks.size(); i > 1; --i) std::swap(chunks[i - 1], chunks[random.below(i)]);
-    bool wanted = true;
-    for (size_t i = 0; i < chunks.size() && wanted; ++i) {
+    std::vector<StartSample::Start> starts(tasks_.size());
+    {
+      const StartSample sample(problem_, StartSample::usual_rows(problem_.store->info()), run_.plan().cache_bytes / 2,
+                               options_.seed);
+      cache_.add_costs(sample.costs());
+      run_.for_each_task(tasks_.size(), [&](size_t i) {
+        starts[i] = sample.solve(problem_.tasks[i], std::max(kStartTolerance, options_.tolerance));
+        return true;
+      });
+    }
+    std::set<uint32_t> chunks;
+    for (const StartSample::Start& start : starts)
+      for (const StartSample::Support& one : start.support) chunks.insert(one.origin.chunk);
+    for (const uint32_t number : chunks) {
       const Stopwatch reading;
       Chunk chunk;
-      problem_.store->read(chunks[i], chunk);
-      cache_.add_costs({.bytes = problem_.store->chunks()[chunks[i]].extent(), .read_seconds = reading.seconds()});
-      // In any order: where rows lie as they came, the first ones may all have one label.
-      std::vector<uint32_t> rows(chunk.rows());
-      std::iota(rows.begin(), rows.end(), 0U);
-      for (size_t j = rows.size(); j > 1; --j) std::swap(rows[j - 1], rows[random.below(j)]);
-      wanted = false;
-      for (const auto& task : tasks_) {
-        bool more = true;
-        for (size_t j = 0; j < rows.size() && more; ++j) more = task->add_to_sample(chunk, rows[j]);
-        wanted = wanted || more;
-      }
+      problem_.store->read(number, chunk);
+      cache_.add_costs({.bytes = problem_.store->chunks()[number].extent(), .read_seconds = reading.seconds()});
+      for (size_t i = 0; i < tasks_.size(); ++i)
+        for (const StartSample::Support& one : starts[i].support)
+          if (one.origin.chunk == number) tasks_[i]->add_to_start(chunk, one.origin.row, one.alpha);
     }
-    run_.for_each_task(tasks_.size(), [&](size_t i) {
-      tasks_[i]->start_from_sample();
-      return true;
-    });
+    for (const auto& task : tasks_) task->start();
     share_memory();
     run_.count(cache_.costs());
   }

@@ -7,7 +7,6 @@
 
 #include "base/dot.h"
 #include "base/error.h"
-#include "solve/start_sample.h"
 
 namespace linblock {
 
@@ -16,8 +15,9 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFar = 1;          // beyond the margin: such rows are not looked at again before the check
 constexpr double kRounding = 1e-9;  // of margins, in double, and to spare
-constexpr int kBlockRounds = 10;    // over a block, as BLOCK-L-10
-constexpr int kMostSettling = 50;   // times as many, over all active rows
+constexpr double kNewtonExact = 0.01;
+constexpr int kBlockRounds = 10;   // over a block, as BLOCK-L-10
+constexpr int kMostSettling = 50;  // times as many, over all active rows
 constexpr double kSampleTolerance = 0.01;
 constexpr double kLeastFall = 0.1;         // of the tolerance: a smaller fall of the objective ends the outer steps
 constexpr double kMostTightening = 0.005;  // of the tolerance
@@ -105,30 +105,15 @@ double IndexedTask::norm_of(const Row& row) const {
   return std::sqrt(squared_norm(row.value) + (problem_.has_bias() ? problem_.bias * problem_.bias : 0));
 }
 
-// The sample.
+// The start.
 
-bool IndexedTask::add_to_sample(const Chunk& chunk, size_t row) {
-  if (active_.size() >= StartSample::usual_rows(problem_.store->info()) || active_.bytes() > settings_.active_bytes / 2)
-    return false;
-  const uint64_t id = chunk.id(row);
-  if (held_out_.holds(id)) return true;
-  const EncodedRow encoded = chunk.encoded(row, buffer_);
-  if (costs_.cost_of_learned(Row{.label = encoded.label, .weight = encoded.weight}) == 0) return true;
-  active_.add({}, encoded);
-  strangers_.push_back(id);
-  return true;
+void IndexedTask::add_to_start(const Chunk& chunk, size_t row, double alpha) {
+  active_.add({}, chunk.encoded(row, buffer_));
+  active_.alpha(active_.size() - 1) = alpha;
+  strangers_.push_back(chunk.id(row));
 }
 
-void IndexedTask::start_from_sample() {
-  settle(std::max(kSampleTolerance, settings_.tolerance));
-  std::vector<uint8_t> keep(active_.size());
-  std::vector<uint64_t> ids;
-  for (size_t i = 0; i < active_.size(); ++i) {
-    keep[i] = active_.alpha(i) > 0 ? 1 : 0;
-    if (keep[i] != 0) ids.push_back(strangers_[i]);
-  }
-  active_.keep(keep);
-  strangers_ = std::move(ids);
+void IndexedTask::start() {
   std::sort(strangers_.begin(), strangers_.end());
   refresh_weights();
   set_anchor(w_);
@@ -326,7 +311,7 @@ double IndexedTask::visit(const L& loss, size_t number) {
 // Dual coordinate descent with LIBLINEAR's shrinking, or Newton steps.
 void IndexedTask::solve_block(std::vector<uint32_t>& block, int rounds, double tolerance) {
   if (block.empty()) return;
-  if (settings_.newton) return newton_.solve(block, w_, std::min(0.1, tolerance));
+  if (settings_.newton) return newton_.solve(block, w_, kNewtonExact * std::min(1.0, tolerance));
   Random random(settings_.seed, mix64(turn_, block.size()));
   visit_sparse(problem_.loss, [&](const auto& loss) {
     size_t left = block.size();

@@ -37,10 +37,9 @@ class IndexedTask {
   IndexedTask(const Problem& problem, const Task& task, const MetricForest& forest, PageCache& cache,
               const Settings& settings, std::unique_ptr<PageSearch> search = nullptr);
 
-  // Rows of the row store, in the order given, that the convex problem is solved on first; then the solution's support
-  // vectors are the first active rows. False: no more rows are wanted.
-  bool add_to_sample(const Chunk& chunk, size_t row);
-  void start_from_sample();
+  // The first active rows, of a chunk of the row store; and when they are all there.
+  void add_to_start(const Chunk& chunk, size_t row, double alpha);
+  void start();
 
   // A query and the block that it makes, and what is due after it.
   void step();

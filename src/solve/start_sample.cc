@@ -37,7 +37,7 @@ StartSample::StartSample(const Problem& problem, size_t rows, uint64_t bytes, ui
     : problem_(problem), seed_(mix64(seed, kSalt)) {
   const Store& store = *problem.store;
   const std::vector<uint32_t> order = shuffled(store.chunks().size(), Random(seed_));
-  const size_t each = (rows + kFewChunks - 1) / kFewChunks;
+  const size_t each = store.info().buckets > 1 ? rows : (rows + kFewChunks - 1) / kFewChunks;
   Chunk chunk;
   const Stopwatch reading;
   // More chunks than a few, where those are too small.
