@@ -13,6 +13,8 @@ namespace linblock {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr size_t kMostLooks = 64;
+constexpr size_t kBytesForLooks = size_t{1} << 20;
 constexpr double kFar = 1;          // beyond the margin: such rows are not looked at again before the check
 constexpr double kRounding = 1e-9;  // of margins, in double, and to spare
 constexpr double kNewtonExact = 0.01;
@@ -124,7 +126,7 @@ void IndexedTask::start() {
 bool IndexedTask::is_due(uint32_t page, bool thorough) const {
   const PageState& state = pages_[page];
   if (!thorough && state.far != 0 && state.out_rows == 0) return false;
-  return state.quiet_until < moved_ || state.out_until < anchor_moved_;
+  return state.quiet_within < 0 || state.out_until < anchor_moved_ || state.quiet_within < distances_[state.looked_at];
 }
 
 bool IndexedTask::can_be_left(uint32_t page, const MetricForest::Child& child, double score) {
@@ -138,9 +140,10 @@ bool IndexedTask::can_be_left(uint32_t page, const MetricForest::Child& child, d
   if (slack <= 0) return false;
   const double bias2 = problem_.has_bias() ? problem_.bias * problem_.bias : 0;
   const double longest = std::sqrt(double{child.largest_norm} * double{child.largest_norm} + bias2);
-  pages_[page] = {.quiet_until = longest > 0 ? moved_ + slack / longest * (1 - kRounding) : kInfinity,
+  pages_[page] = {.quiet_within = longest > 0 ? slack / longest * (1 - kRounding) : kInfinity,
                   .out_until = kInfinity,
-                  .far = slack >= kFar ? 1U : 0U};
+                  .looked_at = this_look(),
+                  .far = slack >= kFar ? uint16_t{1} : uint16_t{0}};
   return true;
 }
 
@@ -149,7 +152,7 @@ size_t IndexedTask::look_at(uint32_t number, size_t most, Found& found) {
   const bool same = at_ == anchor_;
   const double w_norm = std::sqrt(squared(at_));
   const uint64_t begin = page_begin_[number];
-  PageState state{.quiet_until = kInfinity, .out_until = kInfinity, .far = 1};
+  PageState state{.quiet_within = kInfinity, .out_until = kInfinity, .looked_at = this_look(), .far = 1};
   size_t taken = 0;
   bool left_over = false;
   for (size_t i = 0; i < chunk->rows(); ++i) {
@@ -192,10 +195,9 @@ size_t IndexedTask::look_at(uint32_t number, size_t most, Found& found) {
       continue;
     }
     if (margin_here < 1 + kFar) state.far = 0;
-    state.quiet_until =
-        std::min(state.quiet_until, norm > 0 ? moved_ + (margin_here - 1 - rounding) / norm : kInfinity);
+    state.quiet_within = std::min(state.quiet_within, norm > 0 ? (margin_here - 1 - rounding) / norm : kInfinity);
   }
-  if (left_over) state.quiet_until = -1;
+  if (left_over) state.quiet_within = -1;
   if (left_over || taken > 0) state.far = 0;
   pages_[number] = state;
   found.rows += taken;
@@ -211,9 +213,12 @@ IndexedTask::Found IndexedTask::query(size_t most, bool thorough, PageSearch& se
                 .is_due = [&](uint32_t page) { return is_due(page, thorough); },
                 .can_be_left = [&](uint32_t page, const MetricForest::Child& child,
                                    double score) { return can_be_left(page, child, score); }});
-  for (size_t pages = 0; pages < most_pages && (thorough || found.rows < most); ++pages) {
+  for (size_t pages = 0; pages < most_pages && (most == 0 || found.rows < most); ++pages) {
     const std::optional<uint32_t> page = search.next();
-    if (!page) break;
+    if (!page) {
+      found.all = true;
+      break;
+    }
     search.saw(look_at(*page, most - std::min(most, found.rows), found));
   }
   traversed_ += found.traversed;
@@ -249,8 +254,31 @@ void IndexedTask::judge_index(const Found& found, bool by_forest) {
 }
 
 void IndexedTask::move_to(const std::vector<double>& weights) {
-  moved_ += distance(weights, at_) * (1 + kRounding);
   at_ = weights;
+  for (size_t i = 0; i < looks_.size(); ++i) distances_[i] = distance(looks_[i], at_) * (1 + kRounding);
+}
+
+size_t IndexedTask::most_looks(size_t weights) {
+  return std::clamp<size_t>(kBytesForLooks / sizeof(double) / std::max<size_t>(1, weights), 2, kMostLooks);
+}
+
+uint16_t IndexedTask::this_look() {
+  if (!looks_.empty() && distances_.back() == 0) return static_cast<uint16_t>(looks_.size() - 1);
+  if (looks_.size() == most_looks(at_.size())) {
+    // The two oldest become one: what was true around the first is true in a smaller part of it around the second.
+    const double apart = distance(looks_[0], looks_[1]) * (1 + kRounding);
+    for (PageState& page : pages_) {
+      if (page.looked_at == 0)
+        page.quiet_within -= apart;
+      else
+        --page.looked_at;
+    }
+    looks_.erase(looks_.begin());
+    distances_.erase(distances_.begin());
+  }
+  looks_.push_back(at_);
+  distances_.push_back(0);
+  return static_cast<uint16_t>(looks_.size() - 1);
 }
 
 // The block.
@@ -448,6 +476,7 @@ void IndexedTask::step_with_check() {
   const double dual = certificate_.dual;
   move_to(rounded(w_));
   const Found found = query(std::max(settings_.query, active_.size() / 2), true, by_scan_ ? scan_ : *search_);
+  if (!found.all) return work_on_block(found);
   certificate_ = {0.5 * squared(at_) + sums_at(at_).losses + found.losses, dual};
   if (certificate_.gap() > inner_tolerance_) return work_on_block(found);
   if (truncated()) return try_outer_step(certificate_.primal, dual);
@@ -547,12 +576,15 @@ void IndexedTask::save(SnapshotWriter& to, const std::string& name) const {
   members_.save(to, name + "members");
   to.put(name + "strangers", std::span<const uint64_t>(strangers_));
   to.put(name + "pages", std::span<const PageState>(pages_));
+  for (size_t i = 0; i < looks_.size(); ++i)
+    to.put(fmt::format("{}look {}", name, i), std::span<const double>(looks_[i]));
+  to.put(name + "distances", std::span<const double>(distances_));
   to.put(name + "w", std::span<const double>(w_));
   to.put(name + "at", std::span<const double>(at_));
   to.put(name + "anchor", std::span<const double>(anchor_));
   to.put(name + "best", std::span<const double>(best_));
   to.put(name + "objectives", std::span<const double>(objectives_));
-  to.put(name + "numbers", std::span<const double>(std::array{moved_,
+  to.put(name + "numbers", std::span<const double>(std::array{0.0,
                                                               anchor_moved_,
                                                               static_cast<double>(turn_),
                                                               static_cast<double>(turn_of_active_),
@@ -580,6 +612,10 @@ void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   strangers_.resize(from.count<uint64_t>(name + "strangers"));
   from.take(name + "strangers", std::span<uint64_t>(strangers_));
   from.take(name + "pages", std::span<PageState>(pages_));
+  distances_.resize(from.count<double>(name + "distances"));
+  from.take(name + "distances", std::span<double>(distances_));
+  looks_.assign(distances_.size(), std::vector<double>(w_.size()));
+  for (size_t i = 0; i < looks_.size(); ++i) from.take(fmt::format("{}look {}", name, i), std::span<double>(looks_[i]));
   from.take(name + "w", std::span<double>(w_));
   from.take(name + "at", std::span<double>(at_));
   from.take(name + "anchor", std::span<double>(anchor_));
@@ -588,7 +624,6 @@ void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   from.take(name + "objectives", std::span<double>(objectives_));
   std::array<double, 20> numbers{};
   from.take(name + "numbers", std::span<double>(numbers));
-  moved_ = numbers[0];
   anchor_moved_ = numbers[1];
   turn_ = static_cast<uint64_t>(numbers[2]);
   turn_of_active_ = static_cast<size_t>(numbers[3]);

@@ -31,6 +31,8 @@ class IndexedTask {
   // In memory, for each weight, row and page.
   static constexpr uint64_t kBytesPerWeight = 9 * sizeof(double);
   static constexpr uint64_t kBytesPerPage = 32;
+  static size_t most_looks(size_t weights);
+  static uint64_t bytes_for_looks(size_t weights) { return most_looks(weights) * weights * sizeof(double); }
   static uint64_t bytes_for_rows(uint64_t rows) { return RowSet::bytes(rows); }
 
   // `search`: another order in which pages are looked at; as a rule the forest's.
@@ -72,16 +74,18 @@ class IndexedTask {
  private:
   // Rows that are not active, as of the last look at their page.
   struct PageState {
-    double quiet_until = -1;  // none violates as long as the weights have moved no further in all
-    double out_until = -1;    // its outliers are outliers as long as the anchor has moved no further
-    double out_cost = 0;      // of its outliers
+    double quiet_within = -1;  // none violates where the weights are no farther from those that were looked at
+    double out_until = -1;     // its outliers are outliers as long as the anchor has moved no further
+    double out_cost = 0;       // of its outliers
     uint32_t out_rows = 0;
-    uint32_t far = 0;  // 1: all of them are far beyond the margin
+    uint16_t looked_at = 0;  // which weights: their number in `looks_`
+    uint16_t far = 0;        // 1: all of them are far beyond the margin
   };
   struct Found {
     size_t rows = 0;
     uint64_t traversed = 0;
-    double losses = 0;  // of all rows found, taken or not
+    double losses = 0;  // of rows that were found and not taken
+    bool all = false;   // no page is left
   };
   // Sums over the active rows.
   struct Sums {
@@ -97,12 +101,15 @@ class IndexedTask {
 
   bool is_due(uint32_t page, bool thorough) const;
   bool can_be_left(uint32_t page, const MetricForest::Child& child, double score);
-  // Looks at pages for up to `most` rows outside the active ones that violate at `at_`; they become active.
+  // Looks at pages for up to `most` rows outside the active ones that violate at `at_`; they become active. 0: at all
+  // pages that are due, and none does.
   Found query(size_t most, bool thorough, PageSearch& search, size_t most_pages = std::numeric_limits<size_t>::max());
   size_t look_at(uint32_t page, size_t most, Found& found);
   Found next_rows();
   void judge_index(const Found& found, bool by_forest);
   void move_to(const std::vector<double>& weights);
+  // The number of the weights at hand among those that pages know.
+  uint16_t this_look();
 
   void work_on_block(const Found& found);
   void solve_block(std::vector<uint32_t>& block, int rounds, double tolerance);
@@ -150,7 +157,9 @@ class IndexedTask {
   std::vector<double> at_;      // where margins are looked at
   std::vector<double> anchor_;  // where outliers are outliers
   std::vector<double> best_;    // of the last outer step that was taken, as they will be saved
-  double moved_ = 0;            // the way that at_ has gone
+  // Weights at which pages were looked at, the latest last, and how far at_ is from each.
+  std::vector<std::vector<double>> looks_;
+  std::vector<double> distances_;
   double anchor_moved_ = 0;
   uint64_t turn_ = 0;
   bool checking_ = false;  // rows outside are all looked at, not only a sample
