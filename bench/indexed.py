@@ -92,13 +92,13 @@ def same_answer(loss: str, solver: str, data_sets: tuple[str, ...], seeds: tuple
 def support_vectors(loss: str) -> Experiment:
     ways = {"convex": ""} | {f"s={s}": f"--truncate {s}" for s in TRUNCATIONS}
     models = {way: f"{{model}}-{way}" for way in ways}
-    trained = {way: once(f"{way}, {loss}", loss, f"--solver dual {options} {CLOSELY}", model=models[way]) for way, options in ways.items()}
+    trained = {way: once(f"{way}, {loss}", loss, f"--solver dual {options} {CLOSELY}", model=models[way])
+               for way, options in ways.items()}
     tested = [test(models[way], program) for way, program in trained.items()]
 
     def listed(*runs: Sequence[Run]) -> list[str]:
-        half = len(runs) // 2
-        return [f"{way}: {model[0].summary()['support_vectors']} ({error(judged[0]):.2f}%)"
-                for way, model, judged in zip(ways, runs[:half], runs[half:])]
+        found = pairwise(lambda model, judged: f"{model.summary()['support_vectors']} ({error(judged):.2f}%)")(*runs)
+        return [f"{way}: {one}" for way, one in zip(ways, found)]
 
     all_trained = tuple(trained.values())
     return Experiment(f"support vectors, {loss}", all_trained, data_sets=SETS, before=(PACK,), after=tuple(tested), measures=(
@@ -117,9 +117,9 @@ def chunk_bytes(run: Run, quick: bool) -> int:
 
 
 def memory_for_rows(packed: dict) -> int:
-    """A tenth of the packed rows, or where that is more, what fixed blocks need: the store has up to 64, and a nonzero takes 12 bytes
-    in a block, a row 40."""
-    return max(packed["bytes"] // 10, int((12 * packed["nonzeros"] + 40 * packed["rows"]) / 64 / (1 - CACHE)))
+    """A tenth of the packed rows, or where that is more, what fixed blocks need: the store has up to 64, and a nonzero takes about
+    13 bytes in a block, a row 20."""
+    return max(packed["bytes"] // 10, int((13 * packed["nonzeros"] + 20 * packed["rows"]) / 64 / (1 - CACHE)))
 
 
 def tenth(tasks: int) -> Derived:
