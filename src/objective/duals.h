@@ -35,8 +35,9 @@ class Duals {
   void put_back(std::span<const uint32_t> chunks, uint32_t version);
   // Which version the next fetch of this chunk reads; 0: zeros.
   void set_version(uint32_t chunk, uint32_t version) { version_[chunk] = version; }
+  uint32_t version(uint32_t chunk) const { return version_[chunk]; }
   void sync() const;
-  // Versions are counted from here: pass 1 puts back `base` + 1. Even, and not 0 where a warm start has written pages.
+  // Versions are counted from here: pass 1 puts back `base` + 1. Not 0 where what comes before it has written pages.
   uint32_t base_version() const { return base_; }
   void set_base_version(uint32_t version) { base_ = version; }
 

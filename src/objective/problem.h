@@ -9,24 +9,28 @@
 
 #include "base/random.h"
 #include "objective/loss.h"
+#include "objective/row_set.h"
 #include "store/store.h"
 
 namespace linblock {
 
-// Which rows a task does not learn from: those whose hash falls into parts `first` to `last` of so many. A function of
-// the row's id alone, so that a fold is the same wherever a row is met.
+// Which rows a task does not learn from: those whose hash falls into parts `first` to `last` of so many, a function of
+// the row's id alone, so that a fold is the same wherever a row is met; and those of a set that a solver keeps.
 struct HeldOut {
   uint64_t seed = 0;
   uint32_t parts = 0;  // 0: no row is held out
   uint32_t first = 0;
   uint32_t last = 0;  // not one of them
+  // Outliers, while a convex problem without them is solved. They are not a fold: nobody is tested on them.
+  const RowSet* also = nullptr;
 
   bool holds(uint64_t row_id) const {
+    if (also != nullptr && also->has(row_id)) return true;
     if (parts == 0) return false;
     const uint32_t part = part_of(seed, row_id, parts);
     return part >= first && part < last;
   }
-  // Of all rows, about.
+  // Of all rows, about, and whatever the set holds.
   double learned_share() const { return parts == 0 ? 1 : 1 - static_cast<double>(last - first) / parts; }
   static uint32_t part_of(uint64_t seed, uint64_t row_id, uint32_t parts) {
     // Salted, so that folds have nothing to do with the buckets that rows were packed into.

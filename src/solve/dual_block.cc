@@ -51,6 +51,9 @@ class DualBlockRun {
       // The paper's own schedule is the paper exactly.
       if (method.schedule == Schedule::recomposed) descent.let_rows_rest();
     }
+    // Those that a start brings along may be in a file though they would fit the memory.
+    duals_in_file_ =
+        std::any_of(solutions.begin(), solutions.end(), [](const auto& one) { return one.duals.in_file(); });
     if (const auto checkpoint = run_.take_checkpoint()) {
       new_chunks_.resize(checkpoint->count<uint32_t>("new chunks"));
       checkpoint->take("new chunks", std::span<uint32_t>(new_chunks_));
@@ -129,7 +132,7 @@ class DualBlockRun {
           return run_.for_each_task(tasks.size(),
                                     [&](size_t i) { return tasks[i]->descent.solve_block(block, number, own); });
         },
-        [&](SnapshotWriter& to) { save(to); }, plan.duals_in_file);
+        [&](SnapshotWriter& to) { save(to); }, duals_in_file_);
   }
 
   const Problem& problem_;
@@ -139,6 +142,7 @@ class DualBlockRun {
   Run run_;
   Tasks<DualDescent> tasks_;
   std::vector<uint32_t> new_chunks_;  // increasing
+  bool duals_in_file_ = false;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "solve/chunk_sums.h"
 #include "solve/column_plan.h"
 #include "solve/run.h"
+#include "solve/truncated.h"
 #include "solve/trust_region.h"
 
 namespace linblock {
@@ -268,6 +269,13 @@ Plan share_out(const Wanted& wanted, size_t lanes) {
 }  // namespace
 
 Plan make_plan(const Problem& problem, const SolveOptions& options, const Context& context) {
+  if (problem.truncate) {
+    Problem convex = problem;
+    convex.truncate.reset();
+    Context rest = context;
+    rest.reserved_bytes += truncated_bytes(problem);
+    return make_plan(convex, options, rest);
+  }
   if (goes_over_columns(options.method)) return make_column_plan(problem, options, context);
   const Wanted wanted{.problem = problem, .options = options, .context = context};
   const DualBlock* const dual = wanted.dual;

@@ -98,10 +98,13 @@ ReadCosts Run::costs() const {
   return sum - costs_of_others_;
 }
 
+Duals make_duals(const Store& store, bool in_file, const Checkpoint& checkpoint, size_t task) {
+  if (!in_file) return Duals(store);
+  return {store, fmt::format("{}.duals{}", checkpoint.path, task == 0 ? "" : fmt::format("-{}", task))};
+}
+
 Duals Run::make_duals(size_t task) const {
-  return summary_.plan.duals_in_file ? Duals(*problem_.store, fmt::format("{}.duals{}", context_.checkpoint.path,
-                                                                          task == 0 ? "" : fmt::format("-{}", task)))
-                                     : Duals(*problem_.store);
+  return linblock::make_duals(*problem_.store, summary_.plan.duals_in_file, context_.checkpoint, task);
 }
 
 bool Run::for_each_task(size_t count, const std::function<bool(size_t)>& work) const {

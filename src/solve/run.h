@@ -21,6 +21,9 @@ inline Plan make_plan(const Problem& problem, const Method& method, const Contex
 // How many of the problem's tasks can be solved together: the most that fit, with their duals in memory if any do.
 size_t tasks_at_once(const Problem& problem, const SolveOptions& options, const Context& context);
 
+// In memory, or in a file beside the checkpoint, one a task.
+Duals make_duals(const Store& store, bool in_file, const Checkpoint& checkpoint, size_t task);
+
 class Run {
  public:
   // Takes the plan of a checkpoint, if there is one, else makes it. `columns`: what is read, where it is not the rows.
@@ -36,7 +39,7 @@ class Run {
   std::unique_ptr<SnapshotReader> take_checkpoint() { return std::move(resumed_); }
 
   const std::vector<Chunk>* resident() const { return blocks_->resident(); }
-  // Duals as the plan has them: in memory, or in a file beside the checkpoint, one a task.
+  // As the plan has them.
   Duals make_duals(size_t task = 0) const;
 
   // Where the run stands: `block` blocks of pass `pass` are done.

@@ -1,9 +1,11 @@
 #include "solve/solver.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "base/error.h"
+#include "solve/truncated.h"
 
 namespace linblock {
 
@@ -21,6 +23,18 @@ void check(const Problem& problem, const Method& method) {
            problem.store->path(), labels.begin()->first);
     if (!(task.cost > 0) || !std::isfinite(task.cost)) fail(ErrorKind::usage, "the cost must be a positive number");
   }
+  if (problem.truncate) check_truncated(method, *problem.truncate);
+}
+
+// Where the duals are at hand.
+std::vector<uint64_t> count_support_vectors(const std::vector<Solution>& solutions) {
+  std::vector<uint64_t> counts;
+  for (const Solution& solution : solutions) {
+    if (solution.duals.empty() || solution.duals.in_file()) return {};
+    const std::span<const double> all = solution.duals.all();
+    counts.push_back(static_cast<uint64_t>(std::count_if(all.begin(), all.end(), [](double a) { return a > 0; })));
+  }
+  return counts;
 }
 
 }  // namespace
@@ -59,6 +73,7 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
               const Context& context) {
   check(problem, options.method);
   solutions.resize(problem.tasks.size());
+  if (problem.truncate) return solve_truncated(problem, options, solutions, context);
   struct Run {
     const Problem& problem;
     const SolveOptions& options;
@@ -87,7 +102,9 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
     }
     Summary operator()(const Cmls& method) const { return solve_cmls(problem, options, method, solutions, context); }
   };
-  return std::visit(Run{problem, options, solutions, context}, options.method);
+  Summary summary = std::visit(Run{problem, options, solutions, context}, options.method);
+  summary.support_vectors = count_support_vectors(solutions);
+  return summary;
 }
 
 }  // namespace linblock

@@ -156,6 +156,13 @@ struct BlockReport {
   double solve_seconds = 0;
 };
 
+// Of losses that count as 1 + s at most; the objective is the true one, not that of a convex problem.
+struct TruncatedResult {
+  double objective = 0;
+  uint64_t outliers = 0;     // rows whose loss is cut
+  uint64_t outer_steps = 0;  // convex problems whose solution lowered the objective
+};
+
 struct PassReport {
   int pass = 0;
   double seconds = 0;  // since the beginning
@@ -173,6 +180,9 @@ struct PassReport {
   double certify_seconds = 0;
   ReadCosts certify_costs = {};
   uint64_t bytes_read = 0;  // since the beginning
+  // Where losses are truncated: this was a reading that looked for outliers, and no pass of a convex solver. Of all
+  // tasks together.
+  std::optional<TruncatedResult> truncated = {};
   const std::vector<Solution>* solutions = nullptr;
 
   // A task's estimates; the gap is infinite where nothing is known.
@@ -237,6 +247,9 @@ struct Summary {
   bool certified = true;                       // Pegasos has no dual: its gap is not known
   std::vector<Certificate> certificates = {};  // one a task, of the weights in the solutions
   ColumnSteps column_steps = {};               // of all tasks
+  // One a task where losses are truncated, else none: the certificates are of the last convex problem then.
+  std::vector<TruncatedResult> truncated = {};
+  std::vector<uint64_t> support_vectors = {};  // one a task where they are known: rows that have a say in w
   ReadCosts costs = {};
   double solve_seconds = 0;
   double certify_seconds = 0;
