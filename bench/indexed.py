@@ -100,11 +100,14 @@ def support_vectors(loss: str) -> Experiment:
         found = pairwise(lambda model, judged: f"{model.summary()['support_vectors']} ({error(judged):.2f}%)")(*runs)
         return [f"{way}: {one}" for way, one in zip(ways, found)]
 
-    all_trained = tuple(trained.values())
-    return Experiment(f"support vectors, {loss}", all_trained, data_sets=SETS, before=(PACK,), after=tuple(tested), measures=(
+    all_trained, both = tuple(trained.values()), ("s=1", "convex")
+    scored = [objective(models[way], trained[way], loss, truncate=1) for way in both]
+    return Experiment(f"support vectors, {loss}", all_trained, data_sets=SETS, before=(PACK,), after=(*tested, *scored), measures=(
         Measure(f"support vectors (test error), {loss}", "", names(all_trained) + names(tested), listed),
-        Measure(f"support vectors, s=1 / convex, {loss}", "", (trained["s=1"].name, trained["convex"].name), ratio_of("support_vectors"),
+        Measure(f"support vectors, s=1 / convex, {loss}", "", names(trained[way] for way in both), ratio_of("support_vectors"),
                 {"clusters": Bound(most=1)}),
+        # Above 1: the outer loop has ended in a local optimum that is worse than not to truncate at all.
+        Measure(f"truncated objective, s=1 / convex model, {loss}", "", names(scored), ratio_of("objective"), Bound(most=1)),
     ))
 
 
