@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "cli/numbers.h"
 #include "cli/pack_options.h"
+#include "learn/truncated_json.h"
 
 namespace linblock::cli {
 
@@ -61,6 +62,13 @@ std::string certified_words(const Summary& summary) {
     return fmt::format("objective {:.6g}, not certified (pegasos has no dual)", certificate.primal);
   const double gap = summary.largest_gap();
   if (!std::isfinite(gap)) return "nothing is certified yet";
+  if (summary.truncate) {
+    const TruncatedResult result = summary.truncated_total();
+    return fmt::format(
+        "truncated objective {:.6g}, {} outliers; certified: the last convex problem, within {} of its best possible "
+        "objective (truncated losses are not convex: another start may end elsewhere)",
+        result.objective, grouped(result.outliers), TrainingProgress::percent(gap));
+  }
   if (gap > 10) return fmt::format("far from done: the objective may still fall to a {:.0f}th of what it is", 1 + gap);
   return fmt::format("certified within {} of the best possible objective", TrainingProgress::percent(gap));
 }
@@ -77,8 +85,11 @@ std::string termination_words(Termination termination) {
 }
 
 std::string pass_words(const PassReport& pass, std::optional<double> test_accuracy) {
-  std::string words = fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<9} {:.1f} s", pass.pass,
-                                  pass.primal_estimate, TrainingProgress::percent(pass.gap_estimate()), pass.seconds);
+  std::string words =
+      pass.truncated ? fmt::format("pass {:>3}  truncated objective {:.6g}, {} outliers, {:.1f} s", pass.pass,
+                                   pass.truncated->objective, grouped(pass.truncated->outliers), pass.seconds)
+                     : fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<9} {:.1f} s", pass.pass,
+                                   pass.primal_estimate, TrainingProgress::percent(pass.gap_estimate()), pass.seconds);
   if (pass.certified) words += fmt::format("  certified {}", TrainingProgress::percent(pass.certified->gap()));
   if (test_accuracy) words += fmt::format("  test accuracy {:.2f}%", 100 * *test_accuracy);
   return words;
@@ -96,6 +107,11 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
           "hinge, squared-hinge or logistic (default: squared-hinge)")
       ->type_name("LOSS");
   add_positive_number(*command, "--cost", options.cost, "How much the loss counts against |w|^2 / 2 (default: 1)");
+  command
+      ->add_option_function<std::string>(
+          "--truncate", [&options](const std::string& text) { options.truncate = number_from_0(text, "--truncate"); },
+          "For wrong labels: no row's loss counts as more than 1 + S, such as 1 (default: all of it)")
+      ->type_name("S");
   command
       ->add_option_function<std::string>(
           "--bias", [&options](const std::string& text) { options.bias = positive_number(text, "--bias"); },
@@ -321,6 +337,7 @@ nlohmann::ordered_json summary_json(const StoreInfo& info, const Summary& summar
                {"plan", summary.plan.describe()}};
   if (summary.column_steps.steps > 0)
     json["full_steps"] = summary.column_steps.full_share();  // of Newton, along a feature
+  add_truncated(summary, json);
   return json;
 }
 

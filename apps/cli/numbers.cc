@@ -22,6 +22,12 @@ double positive_number(const std::string& text, const std::string& option) {
   return *number;
 }
 
+double number_from_0(const std::string& text, const std::string& option) {
+  const std::optional<double> number = finite_number(text);
+  if (!number || *number < 0) fail(ErrorKind::usage, "{} '{}' is not a number from 0 up", option, text);
+  return *number;
+}
+
 CLI::Option* add_positive_number(CLI::App& command, const std::string& name, double& number, const std::string& help) {
   return command
       .add_option_function<std::string>(
@@ -32,13 +38,7 @@ CLI::Option* add_positive_number(CLI::App& command, const std::string& name, dou
 CLI::Option* add_number(CLI::App& command, const std::string& name, double& number, const std::string& help) {
   return command
       .add_option_function<std::string>(
-          name,
-          [&number, name](const std::string& text) {
-            const std::optional<double> found = finite_number(text);
-            if (!found || *found < 0) fail(ErrorKind::usage, "{} '{}' is not a number from 0 up", name, text);
-            number = *found;
-          },
-          help)
+          name, [&number, name](const std::string& text) { number = number_from_0(text, name); }, help)
       ->type_name("X");
 }
 

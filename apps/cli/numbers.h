@@ -37,6 +37,7 @@ CLI::Option* add_whole_number(CLI::App& command, const std::string& name, T& num
 
 double positive_number(const std::string& text, const std::string& option);
 CLI::Option* add_positive_number(CLI::App& command, const std::string& name, double& number, const std::string& help);
+double number_from_0(const std::string& text, const std::string& option);
 // 0 and above.
 CLI::Option* add_number(CLI::App& command, const std::string& name, double& number, const std::string& help);
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/memory.h"
+#include "learn/truncated_json.h"
 
 namespace linblock::cli {
 
@@ -40,6 +41,7 @@ void Trace::begin(const TrainOptions& options, const Plan& plan, uint64_t memory
   write(Json{{"event", resumed ? "resume" : "begin"},
              {"inputs", options.inputs},
              {"loss", name_of(options.loss)},
+             {"truncate", options.truncate ? Json(*options.truncate) : Json(nullptr)},
              {"cost", options.cost},
              {"solver", name_of_method(plan.method)},
              {"tolerance", options.solve.tolerance},
@@ -85,6 +87,7 @@ void Trace::pass(const PassReport& report, std::optional<double> test_accuracy) 
   json["gap"] = number(report.certified ? report.certified->gap() : report.gap_estimate());
   if (report.gradient_norm > 0) json["gradient_norm"] = report.gradient_norm;
   if (report.largest_slope > 0) json["largest_slope"] = report.largest_slope;
+  if (report.truncated) json["truncated"] = truncated_json(*report.truncated);
   json["certified"] = report.certified.has_value();
   if (report.certified) {
     json["certify_seconds"] = report.certify_seconds;
@@ -103,6 +106,7 @@ void Trace::end(const Summary& summary, double seconds, std::optional<double> te
                {"bytes_read", summary.costs.bytes},
                {"certified", summary.certified}};
   json.update(gap_of(summary.total()));
+  add_truncated(summary, json);
   json["test_accuracy"] = test_accuracy ? Json(*test_accuracy) : Json(nullptr);
   json["peak_memory_bytes"] = peak_resident_bytes();
   write(json.dump());

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/learning.h"
 #include "learn/state.h"
+#include "learn/truncated_json.h"
 
 namespace linblock::cli {
 
@@ -14,11 +15,13 @@ void print_json(const TrainReport& report, double total_seconds) {
   nlohmann::ordered_json json = summary_json(report.info, report.summary, report.pack_seconds, total_seconds);
   if (report.test) json["test"] = {{"accuracy", report.test->accuracy()}, {"rows", report.test->rows}};
   const std::vector<Certificate>& certificates = report.summary.certificates;
-  for (size_t i = 0; i < certificates.size() && certificates.size() > 1; ++i)
+  for (size_t i = 0; i < certificates.size() && certificates.size() > 1; ++i) {
     json["tasks"].push_back({{"label", report.model.labels[i]},
                              {"primal", certificates[i].primal},
                              {"dual", certificates[i].dual},
                              {"gap", certificates[i].gap()}});
+    add_truncated(report.summary, i, json["tasks"].back());
+  }
   fmt::print("{}\n", json.dump());
 }
 
@@ -102,6 +105,7 @@ void add_train(CLI::App& app, Session& session) {
                "  linblock train train.svm -o model\n"
                "  linblock train train.store -o model --loss hinge --cost 0.5 --memory 64M --tolerance 0.001\n"
                "  linblock train train.svm -o model --test test.svm --class-weight balanced\n"
+               "  linblock train noisy.svm -o model --truncate 1\n"
                "  linblock train days.store -o monday --keep-state\n"
                "  linblock append days.store tuesday.svm\n"
                "  linblock train days.store -o tuesday --warm monday --keep-state\n"

@@ -31,6 +31,7 @@ class TrainingProgress {
     bar_.show(share, words);
   }
   void pass(const PassReport& pass) {
+    if (pass.truncated) return bar_.finish();  // a reading that found outliers: the convex problem is another now
     const double gap = pass.certified ? pass.certified->gap() : pass.gap_estimate();
     pass_seconds_ = pass.seconds - pass_begin_;
     // As if the gap went on falling as it did.

@@ -8,6 +8,7 @@
 #include "learn/examples.h"
 #include "learn/model.h"
 #include "learn/state.h"
+#include "learn/train.h"
 
 namespace linblock::cli {
 
@@ -90,6 +91,10 @@ void check_options(const TrainRequest& request, const CLI::App& command) {
   if (request.options.calibrate > 0 && std::holds_alternative<Logistic>(request.options.loss))
     fail(ErrorKind::usage, "--calibrate is for hinge losses: a logistic model has probabilities of its own");
   check_loss(request);
+  TrainOptions options = request.options;
+  options.choose_method = !method_of(request);
+  options.solve.method = method_of(request).value_or(DualBlock{});
+  check_truncation(options, request.keep_state);
   if (request.solver == "pegasos" && std::holds_alternative<Logistic>(request.options.loss))
     fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
 }

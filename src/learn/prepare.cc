@@ -161,7 +161,8 @@ Problem make_problem(const Store& store, const TrainOptions& options, const Clas
   Problem problem{.store = &store,
                   .loss = options.loss,
                   .bias = options.bias,
-                  .class_weights = choose_class_weights(store.info(), options)};
+                  .class_weights = choose_class_weights(store.info(), options),
+                  .truncate = options.truncate};
   for (const int32_t positive : classes.positives)
     problem.tasks.push_back({.positive = positive, .cost = options.cost});
   return problem;
@@ -212,6 +213,7 @@ std::string identity_of(const TrainOptions& options, const Context& context, con
   line("loss", name_of(options.loss));
   line("cost", options.cost);
   line("bias", options.bias);
+  line("truncate", options.truncate ? fmt::to_string(*options.truncate) : "no");
   line("positive", options.positive ? fmt::to_string(*options.positive) : "chosen");
   std::string weights = options.balanced ? "balanced" : "";
   for (const auto& [label, weight] : options.class_weights) weights += fmt::format(" {}={}", label, weight);

@@ -20,6 +20,7 @@ struct TrainOptions {
   AnyLoss loss = SquaredHinge{};
   double cost = 1;
   double bias = -1;
+  std::optional<double> truncate = {};   // s: no row's loss counts as more than 1 + s
   std::optional<int32_t> positive = {};  // that label against all others
   std::map<int32_t, double> class_weights = {};
   bool balanced = false;               // weights that make all classes count the same

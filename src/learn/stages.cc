@@ -99,6 +99,9 @@ void add_summary(const Summary& part, Summary& whole) {
   whole.certify_seconds += part.certify_seconds;
   whole.total_seconds += part.total_seconds;
   whole.column_steps += part.column_steps;
+  whole.truncate = part.truncate;
+  whole.truncated.insert(whole.truncated.end(), part.truncated.begin(), part.truncated.end());
+  whole.support_vectors.insert(whole.support_vectors.end(), part.support_vectors.begin(), part.support_vectors.end());
 }
 
 void save_summary(const Summary& summary, SnapshotWriter& to) {
@@ -109,6 +112,9 @@ void save_summary(const Summary& summary, SnapshotWriter& to) {
                                    summary.costs.read_seconds, summary.costs.decode_seconds, summary.costs.wait_seconds,
                                    summary.solve_seconds, summary.certify_seconds, summary.total_seconds}));
   summary.plan.save(to);
+  to.put("truncated", std::span<const TruncatedResult>(summary.truncated));
+  to.put("truncate", summary.truncate.value_or(0));
+  to.put("support vectors", std::span<const uint64_t>(summary.support_vectors));
 }
 
 Summary restore_summary(const SnapshotReader& from) {
@@ -125,6 +131,11 @@ Summary restore_summary(const SnapshotReader& from) {
   summary.solve_seconds = numbers[7];
   summary.certify_seconds = numbers[8];
   summary.total_seconds = numbers[9];
+  summary.truncated.resize(from.count<TruncatedResult>("truncated"));
+  from.take("truncated", std::span<TruncatedResult>(summary.truncated));
+  if (!summary.truncated.empty()) summary.truncate = from.take<double>("truncate");
+  summary.support_vectors.resize(from.count<uint64_t>("support vectors"));
+  from.take("support vectors", std::span<uint64_t>(summary.support_vectors));
   return summary;
 }
 

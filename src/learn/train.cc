@@ -13,9 +13,11 @@
 #include "learn/start_weights.h"
 #include "learn/state.h"
 #include "learn/test_rows.h"
+#include "learn/truncated_json.h"
 #include "learn/warm_start.h"
 #include "objective/class_certificate.h"
 #include "solve/run.h"
+#include "solve/truncated.h"
 
 namespace linblock {
 
@@ -250,8 +252,18 @@ class Training {
 
 }  // namespace
 
+void check_truncation(const TrainOptions& options, bool keep_state) {
+  if (!options.truncate) return;
+  if (!options.choose_method) check_truncated(options.solve.method, *options.truncate);
+  if (keep_state)
+    fail(ErrorKind::usage,
+         "--truncate keeps no state: which rows are outliers is found anew. Leave out --keep-state; --warm can begin "
+         "with the state of a model without --truncate");
+}
+
 TrainReport train(const TrainOptions& asked, const Context& context, const TrainObserver& observer, bool dry_run,
                   std::vector<Solution> start) {
+  check_truncation(asked, !asked.keep_state.empty());
   check_inputs(asked.test, "--test");  // before hours of packing and training, not after them
   TrainReport report;
   const Store store = open_store(asked, observer, report);
@@ -298,15 +310,18 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                {"dual", summary.certified ? Json(certificate.dual) : Json(nullptr)},
                {"gap", summary.certified ? Json(summary.largest_gap()) : Json(nullptr)},
                {"plan", summary.plan.describe()}};
+  add_truncated(summary, json);
   for (const Sigmoid& sigmoid : report.model.calibration)
     json["calibration"].push_back({sigmoid.slope, sigmoid.offset});
   if (summary.certificates.size() > 1) {
     json["tasks"] = Json::array();
-    for (size_t i = 0; i < summary.certificates.size(); ++i)
+    for (size_t i = 0; i < summary.certificates.size(); ++i) {
       json["tasks"].push_back({{"label", report.model.labels[i]},
                                {"primal", summary.certificates[i].primal},
                                {"dual", summary.certified ? Json(summary.certificates[i].dual) : Json(nullptr)},
                                {"gap", summary.certified ? Json(summary.certificates[i].gap()) : Json(nullptr)}});
+      add_truncated(summary, i, json["tasks"].back());
+    }
   }
   return json.dump(1) + "\n";
 }

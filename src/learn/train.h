@@ -25,6 +25,9 @@ struct TrainReport : Source {
   std::optional<TestResult> test;
 };
 
+// Refuses what does not go together with truncated losses.
+void check_truncation(const TrainOptions& options, bool keep_state);
+
 // Nothing is trained with `dry_run`: the plan is made and shown. `start`: what is begun with, one a class; none: zeros.
 TrainReport train(const TrainOptions& options, const Context& context, const TrainObserver& observer, bool dry_run,
                   std::vector<Solution> start = {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "solve/truncated.h"
@@ -61,6 +62,17 @@ Certificate Summary::total() const {
   Certificate sum;
   for (const Certificate& one : certificates) sum = {sum.primal + one.primal, sum.dual + one.dual};
   return sum;
+}
+
+TruncatedResult Summary::truncated_total() const {
+  TruncatedResult sum;
+  for (const TruncatedResult& one : truncated)
+    sum = {sum.objective + one.objective, sum.outliers + one.outliers, std::max(sum.outer_steps, one.outer_steps)};
+  return sum;
+}
+
+uint64_t Summary::support_vectors_total() const {
+  return std::accumulate(support_vectors.begin(), support_vectors.end(), uint64_t{0});
 }
 
 double Summary::largest_gap() const {

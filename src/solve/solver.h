@@ -247,7 +247,8 @@ struct Summary {
   bool certified = true;                       // Pegasos has no dual: its gap is not known
   std::vector<Certificate> certificates = {};  // one a task, of the weights in the solutions
   ColumnSteps column_steps = {};               // of all tasks
-  // One a task where losses are truncated, else none: the certificates are of the last convex problem then.
+  // Where losses are truncated: at which s, and one a task. The certificates are of the last convex problem then.
+  std::optional<double> truncate = {};
   std::vector<TruncatedResult> truncated = {};
   std::vector<uint64_t> support_vectors = {};  // one a task where they are known: rows that have a say in w
   ReadCosts costs = {};
@@ -255,6 +256,9 @@ struct Summary {
   double certify_seconds = 0;
   double total_seconds = 0;
 
+  // Of all tasks together: the objectives and outliers added up, and the most steps.
+  TruncatedResult truncated_total() const;
+  uint64_t support_vectors_total() const;
   // Of all tasks together, and of the one that is farthest from the best.
   Certificate total() const;
   double largest_gap() const;

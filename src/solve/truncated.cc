@@ -6,7 +6,8 @@
 //           rows are. Outliers' losses are constants, at least as large as what (2) counts for them, so (2) falls with
 //           (5). Any solver of convex problems does this step, warm from the last one: rows that become outliers take
 //           their alpha y x out of w.
-// Paper:    "Indexed block coordinate descent for large-scale linear classification with limited memory", section 2.
+// Paper:    Yen, Chang, Lin, Lin, "Indexed block coordinate descent for large-scale linear classification with limited
+//           memory": section 2.
 // Reads:    what the convex solver reads, and the whole store once for each step, to find OUT(w^t) and (2); at the
 //           beginning a few chunks, for a start.
 //
@@ -317,14 +318,17 @@ class Outer {
     const Plan plan = make_plan(part, options_, inner_context());
     const bool at_hand = *rows_ && (*rows_)->resident() != nullptr && !(*rows_)->resident()->empty();
     const RowsHeld held = plan.columns && !at_hand ? RowsHeld::streamed : plan.rows;
+    const ChunkSums chunks(*problem_.store);
+    // Where columns were worked on, nothing of them is in memory now: a few chunks of rows have room.
+    const uint64_t window = plan.columns ? std::max(plan.window_bytes, chunks.least()) : plan.window_bytes;
     if (!at_hand)
-      *rows_ = std::make_unique<BlockSource>(*problem_.store, held, plan.window_bytes, context_.threads,
-                                             std::vector<uint32_t>(), part.tasks.size() > 1);
-    const uint64_t largest = std::max<uint64_t>(1, ChunkSums(*problem_.store).largest);
+      *rows_ = std::make_unique<BlockSource>(*problem_.store, held, window, context_.threads, std::vector<uint32_t>(),
+                                             part.tasks.size() > 1);
     const BlockOrder order =
-        BlockOrder::all(*problem_.store, held == RowsHeld::streamed
-                                             ? std::clamp<size_t>(plan.window_bytes / 2 / largest, 1, kChunksPerBlock)
-                                             : kChunksPerBlock);
+        BlockOrder::all(*problem_.store,
+                        held == RowsHeld::streamed
+                            ? std::clamp<size_t>(window / 2 / std::max<uint64_t>(1, chunks.largest), 1, kChunksPerBlock)
+                            : kChunksPerBlock);
     const ReadCosts before = (*rows_)->costs();
     (*rows_)->for_each(order, [&](const Block& block, size_t number) {
       work(block);
@@ -423,6 +427,7 @@ class Outer {
 
   Summary finish() {
     summary_.termination = limit_;
+    summary_.truncate = problem_.truncate;
     summary_.passes = passes_;
     for (const One& task : tasks_) {
       summary_.certificates.push_back(task.certificate);
