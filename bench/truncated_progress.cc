@@ -20,13 +20,22 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kLooksAReading = 20;
 
+// Any other by its name, with its defaults.
+template <size_t... Numbers>
+std::optional<Method> named(std::string_view name, std::index_sequence<Numbers...>) {
+  std::optional<Method> found;
+  ((name_of_method(Numbers) == name ? void(found.emplace(std::in_place_index<Numbers>)) : void()), ...);
+  return found;
+}
+
 Method method_of(std::string_view name, size_t blocks, double cache_fraction) {
   // BLOCK-L-10 of the block minimization paper, with rows near the margin kept.
   if (name == "fixed")
     return DualBlock{.schedule = Schedule::fixed, .blocks = blocks, .inner = 10, .cache_fraction = cache_fraction};
   if (name == "recomposed") return DualBlock{};
-  if (name == "newton") return Newton{};
-  fail(ErrorKind::usage, "no method '{}': indexed, indexed-newton, fixed, recomposed or newton", name);
+  const auto found = named(name, std::make_index_sequence<std::variant_size_v<Method>>());
+  if (!found) fail(ErrorKind::usage, "no method '{}': fixed, recomposed, or what --solver knows", name);
+  return *found;
 }
 
 // --name value, in pairs.
