@@ -1,4 +1,4 @@
-"""Measures linblock: python3 bench/bench.py store|train|models|primal --data DIR. One record a run goes to results/NAME.jsonl,
+"""Measures linblock: python3 bench/bench.py store|train|models|primal|indexed --data DIR. One record a run goes to results/NAME.jsonl,
 the tables to stdout and, for docs/benchmarks.md, to results/NAME.md."""
 import argparse
 import os
@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import data
+import indexed
 import models
 import peers
 import primal
@@ -19,8 +20,10 @@ import train
 from experiments import Bench, Experiment, Outcome, Suite, remove, run_experiment
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-BENCHES: dict[str, Suite] = {"store": store.SUITE, "train": train.SUITE, "models": models.SUITE, "primal": primal.SUITE}
-BESIDE_LINBLOCK = {"store_rates": "store_rates", "model_objective": "model_objective", "iteration_clock": "iteration_clock.so"}
+BENCHES: dict[str, Suite] = {"store": store.SUITE, "train": train.SUITE, "models": models.SUITE, "primal": primal.SUITE,
+                            "indexed": indexed.SUITE}
+BESIDE_LINBLOCK = {"store_rates": "store_rates", "model_objective": "model_objective", "iteration_clock": "iteration_clock.so",
+                   "truncated_progress": "truncated_progress"}
 NO_DATA_SET = "generated"
 MOST_REPEATS_OF_LARGE = 2
 
@@ -165,7 +168,8 @@ def main() -> int:
         return 130
     finally:
         remove(scratch / "generated.svm")  # a gigabyte that no later run uses
-    tables = (report.measures_table(outcomes, suite.overall, judged=not options.quick), report.programs_table(outcomes))
+    tables = (report.measures_table(outcomes, suite.overall, judged=not options.quick), report.programs_table(outcomes),
+              report.closing_table(outcomes, suite.closing))
     shorten = {str(scratch): "SCRATCH", f"{REPOSITORY}/": ""}
     page = (f"linblock bench {name}", tables, describe(bench, sentences + absent), report.command_lines(outcomes, shorten))
     (options.results / f"{name}.md").write_text(report.document(*page, markdown=True))

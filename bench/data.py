@@ -32,6 +32,10 @@ def documents(rows: int, options: str = "--features 1000000 --nonzeros 110", **m
     return Recipe(f"{{linblock}} generate documents -o - --rows {rows} {options} -q", **more)
 
 
+def clusters(rows: int, options: str = "") -> Recipe:
+    return Recipe(f"{{linblock}} generate clusters -o - --rows {rows} --features 54 {options} -q")
+
+
 def real(source: str, **more) -> Recipe:
     return Recipe(f"{'xz' if source.endswith('.xz') else 'zstd'} -dcq {{source}}", source=source, **more)
 
@@ -52,6 +56,9 @@ RECIPES = {
     "documents-long": documents(200_000, "--features 50000 --nonzeros 400"),  # primal.py says why
     "documents-20": documents(40_000, CLASSES),
     "documents-20.test": documents(50_000, CLASSES, rescale="--skip 40000"),
+    "clusters": clusters(2_000_000),
+    "clusters.test": clusters(100_000, "--skip 2000000"),
+    "clusters-10": clusters(200_000, "--classes 10"),
     "dense": Recipe("{linblock} generate dense -o - --rows 265000 --features 100 -q"),
     "20news": real("20news/20news.train.svm.zst"),
     "20news.test": real("20news/20news.test.svm.zst"),
@@ -60,7 +67,10 @@ RECIPES = {
     "connect-4": real("connect-4/connect-4.svm.xz", rescale="--part train"),  # sorted by position: no part alone is like the rest
     "connect-4.test": real("connect-4/connect-4.svm.xz", rescale="--part test"),
     "connect-4-first": real("connect-4/connect-4.svm.xz", rescale="--positive 2"),  # who plays first wins, or not
+    "connect-4-two": real("connect-4/connect-4.svm.xz", rescale="--positive 2 --part train"),  # the same, with a test
+    "connect-4-two.test": real("connect-4/connect-4.svm.xz", rescale="--positive 2 --part test"),
     "ijcnn1": real("ijcnn1/ijcnn1.svm.xz"),
+    "ijcnn1.test": real("ijcnn1/ijcnn1.t.svm.xz"),
     "imdb": real("imdb/imdb.train.svm.zst"),
     "imdb.test": real("imdb/imdb.test8000.svm.zst"),
     "kddcup99": real("kddcup99/kddcup99.svm.zst", rescale="--positive 1"),  # normal against all attacks

@@ -92,6 +92,7 @@ class Experiment:
 class Suite:
     experiments: tuple[Experiment, ...]
     overall: tuple[Overall, ...] = ()
+    closing: tuple[str, ...] = ()  # measures that are shown once more at the end, side by side
 
 
 @dataclass

@@ -44,6 +44,16 @@ def overall_rows(overall: Overall, outcomes: Sequence[Outcome], judged: bool) ->
     return [("all", overall.name, f"{number(mean)} {overall.unit}{count}", str(overall.asked), verdict(mean, overall.asked, judged))]
 
 
+def closing_table(outcomes: Sequence[Outcome], names: Sequence[str]) -> Table:
+    """A row a data set, a column a measure."""
+    cells: dict[str, dict[str, str]] = {}
+    for outcome in outcomes:
+        for measure in outcome.experiment.measures:
+            if measure.name in names:
+                cells.setdefault(outcome.data_set, {})[measure.name] = measure_row(outcome, measure, judged=False)[2]
+    return ("data set", *names), [(data_set, *(found.get(name, "-") for name in names)) for data_set, found in cells.items()]
+
+
 def missing(outcome: Outcome, measure: Measure) -> list[str]:
     return [outcome.missing[name] for name in measure.programs if name in outcome.missing]
 

@@ -154,8 +154,8 @@ def test(model: str, of: Program) -> Program:
     return Program(f"accuracy of {of.name}", "linblock", f"evaluate {model} {{test}} --json", after=of.name)
 
 
-def objective(model: str, of: Program, loss: str) -> Program:
-    return Program(f"objective of {of.name}", "model_objective", f"{model} {{text}} {loss} 1", after=of.name)
+def objective(model: str, of: Program, loss: str, truncate: object = "") -> Program:
+    return Program(f"objective of {of.name}", "model_objective", f"{model} {{text}} {loss} 1 {truncate}", after=of.name)
 
 
 SGD = Program("SGDClassifier", "scikit-learn", "{bench}/sgd.py {text} " + SGD_MODEL, makes=SGD_MODEL, most_repeats=2)

@@ -159,7 +159,9 @@ class Outer {
     inner.on_block = [&](BlockReport report) {
       report.pass += passes_;
       report.seconds += began;
+      swap_weights(those, solutions);
       context_.on_block(report);
+      swap_weights(those, solutions);
     };
     inner.observer = [&](PassReport report) { pass_on(those, solutions, report); };
     const Summary part = linblock::solve(problem, options, solutions, inner);
@@ -193,13 +195,14 @@ class Outer {
     report.bytes_read += summary_.costs.bytes;
     for (const One& task : tasks_)
       if (task.done) report.add_task(task.certificate.primal, task.certificate.dual);
-    const auto swap_weights = [&] {
-      for (size_t k = 0; k < those.size(); ++k) std::swap(solutions_[those[k]].weights, solutions[k].weights);
-    };
-    swap_weights();
+    swap_weights(those, solutions);
     report.solutions = &solutions_;
     context_.observer(report);
-    swap_weights();
+    swap_weights(those, solutions);
+  }
+  // The convex solver's weights to where the caller looks for them, and back.
+  void swap_weights(const std::vector<size_t>& those, std::vector<Solution>& solutions) {
+    for (size_t k = 0; k < those.size(); ++k) std::swap(solutions_[those[k]].weights, solutions[k].weights);
   }
 
   // One reading at the weights as they are: outliers and objectives, and from them what becomes of each task.
