@@ -118,7 +118,6 @@ void IndexedTask::add_to_start(const Chunk& chunk, size_t row, double alpha) {
 void IndexedTask::start() {
   std::sort(strangers_.begin(), strangers_.end());
   refresh_weights();
-  set_anchor(w_);
 }
 
 // The query.
@@ -466,7 +465,9 @@ void IndexedTask::step_by_sample() {
   const double share = static_cast<double>(found.rows) / std::max(1.0, static_cast<double>(found.traversed));
   if (found.rows > 0 && share >= static_cast<double>(settings_.query) / static_cast<double>(rows_)) return;
   settle(std::max(kSampleTolerance, inner_tolerance_));
-  checking_ = true;
+  checking_ = anchored_ || !problem_.truncate;
+  anchored_ = true;
+  if (!checking_) set_anchor(w_);
 }
 
 // All rows that may violate are looked at, at the very weights that would be saved: what is left outside the active
@@ -584,7 +585,7 @@ void IndexedTask::save(SnapshotWriter& to, const std::string& name) const {
   to.put(name + "anchor", std::span<const double>(anchor_));
   to.put(name + "best", std::span<const double>(best_));
   to.put(name + "objectives", std::span<const double>(objectives_));
-  to.put(name + "numbers", std::span<const double>(std::array{0.0,
+  to.put(name + "numbers", std::span<const double>(std::array{anchored_ ? 1.0 : 0.0,
                                                               anchor_moved_,
                                                               static_cast<double>(turn_),
                                                               static_cast<double>(turn_of_active_),
@@ -624,6 +625,7 @@ void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   from.take(name + "objectives", std::span<double>(objectives_));
   std::array<double, 20> numbers{};
   from.take(name + "numbers", std::span<double>(numbers));
+  anchored_ = numbers[0] != 0;
   anchor_moved_ = numbers[1];
   turn_ = static_cast<uint64_t>(numbers[2]);
   turn_of_active_ = static_cast<size_t>(numbers[3]);

@@ -95,7 +95,8 @@ class IndexedTask {
     double out_cost = 0;
   };
 
-  bool truncated() const { return problem_.truncate.has_value(); }
+  // Some rows may be outliers.
+  bool truncated() const { return anchored_ && problem_.truncate.has_value(); }
   double margin(const Row& row, std::span<const double> weights) const;
   double norm_of(const Row& row) const;
 
@@ -137,6 +138,7 @@ class IndexedTask {
   PageCache& cache_;
   const Settings settings_;
   const double outlier_margin_;
+  bool anchored_ = false;  // until then no row is an outlier
   const uint64_t rows_;
   uint64_t positive_bit_ = 0;
   bool bit_is_shared_ = false;
