@@ -109,8 +109,13 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
   add_positive_number(*command, "--cost", options.cost, "How much the loss counts against |w|^2 / 2 (default: 1)");
   command
       ->add_option_function<std::string>(
-          "--truncate", [&options](const std::string& text) { options.truncate = number_from_0(text, "--truncate"); },
-          "For wrong labels: no row's loss counts as more than 1 + S, such as 1 (default: all of it)")
+          "--truncate",
+          [&options](const std::string& text) {
+            options.truncate.reset();
+            if (text != "none") options.truncate = number_from_0(text, "--truncate");
+          },
+          "For wrong labels: no row's loss counts as more than 1 + S, such as 1 (default: none, all of it counts; "
+          "indexed: 1)")
       ->type_name("S");
   command
       ->add_option_function<std::string>(

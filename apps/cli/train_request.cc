@@ -24,6 +24,7 @@ struct OwnOption {
     return !solver.empty() && (solver == solvers[0] || solver == solvers[1]);
   }
 };
+constexpr double kIndexedTruncation = 1;
 constexpr std::array<OwnOption, 10> kOwnOptions = {{{"--schedule", {"dual"}},
                                                     {"--blocks", {"dual"}},
                                                     {"--block-order", {"dual"}},
@@ -135,6 +136,11 @@ void settle_solver(TrainRequest& request, const CLI::App& command) {
   if (request.keep_state || !request.options.warm.empty()) request.solver = "dual";
 }
 
+// The index is for models of few rows, and those are what truncated losses make.
+void settle_truncation(TrainRequest& request, const CLI::App& command) {
+  if (request.solver == "indexed" && command.count("--truncate") == 0) request.options.truncate = kIndexedTruncation;
+}
+
 }  // namespace
 
 std::optional<Method> method_of(const TrainRequest& request) {
@@ -164,6 +170,7 @@ std::string TrainRequest::checkpoint_folder(const std::string& purpose) const {
 
 void check_learning(TrainRequest& request, const CLI::App& command) {
   settle_solver(request, command);
+  settle_truncation(request, command);
   method_of(request);
   check_options(request, command);
 }

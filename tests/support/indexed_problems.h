@@ -22,7 +22,7 @@ inline void build_index(const Store& store, double bias = -1, uint64_t tree_rows
   options.tree_rows = tree_rows;
   options.branch = branch;
   options.bias = bias;
-  options.page_bytes = 512;
+  options.page_bytes = format::kSmallestChunkBytes;
   build_forest(store, options);
 }
 
@@ -60,6 +60,7 @@ inline double margin_at(const DenseRow& row, const std::vector<double>& weights)
 
 // The weights of the features as dense() numbers them, with the bias last.
 inline std::vector<double> dense_weights(const std::vector<float>& weights) {
+  if (weights.empty()) return {};  // no row has a feature
   return {weights.begin() + 1, weights.end()};
 }
 
@@ -72,11 +73,11 @@ inline double objective_at(const std::string& loss, const std::vector<DenseRow>&
 }
 
 // Those that are no outliers.
-inline std::vector<DenseRow> insiders(const std::string& loss, const std::vector<DenseRow>& rows,
-                                      const std::vector<double>& weights, double s) {
-  std::vector<DenseRow> inside;
-  for (const DenseRow& row : rows)
-    if (reference_loss(loss, margin_at(row, weights)) <= 1 + s) inside.push_back(row);
+inline Data insiders(const Data& data, const std::string& loss, const std::vector<DenseRow>& rows,
+                     const std::vector<double>& weights, double s) {
+  Data inside{.rows = {}, .features = data.features};
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (reference_loss(loss, margin_at(rows[i], weights)) <= 1 + s) inside.rows.push_back(data.rows[i]);
   return inside;
 }
 
@@ -84,7 +85,7 @@ inline std::vector<DenseRow> insiders(const std::string& loss, const std::vector
 class StubbornSearch : public PageSearch {
  public:
   enum class Order { random, backward };
-  StubbornSearch(size_t pages, Order order) : order_(order), pages_(pages) {}
+  StubbornSearch(size_t pages, Order order) : order_(order), pages_(static_cast<uint32_t>(pages)) {}
   void begin(const PageQuery& query) override {
     query_ = query;
     left_.clear();
