@@ -21,7 +21,7 @@ ActiveRows::ActiveRows(const Store& store, uint64_t bytes, std::string files)
       shelf_bytes_(std::clamp(bytes / kShelves, kLeastShelf, kLargestShelf)),
       files_(std::move(files)) {}
 
-std::string ActiveRows::file_of(size_t shelf) const { return fmt::format("{}{}", files_, shelf); }
+std::string ActiveRows::path_of(uint64_t file) const { return fmt::format("{}{}", files_, file); }
 
 size_t ActiveRows::shelf_of(size_t number) const {
   const auto after = std::upper_bound(shelves_.begin(), shelves_.end(), number,
@@ -81,12 +81,12 @@ bool ActiveRows::make_room(uint64_t bytes, size_t first, size_t last, size_t pin
 
 void ActiveRows::put_away(size_t number) {
   Shelf& shelf = shelves_[number];
-  if (!shelf.written) {
+  if (shelf.file == 0) {
     if (files_.empty()) return;
-    SnapshotWriter writer(file_of(number));
+    SnapshotWriter writer(path_of(++files_written_));
     shelf.cache->save(writer);
     writer.commit();
-    shelf.written = true;
+    shelf.file = files_written_;
   }
   here_ -= shelf.bytes;
   shelf.cache.reset();
@@ -95,9 +95,9 @@ void ActiveRows::put_away(size_t number) {
 void ActiveRows::load(size_t number) {
   Shelf& shelf = shelves_[number];
   auto cache = std::make_unique<RowCache>(store_, shelf.room);
-  cache->restore(SnapshotReader(file_of(number)));
+  cache->restore(SnapshotReader(path_of(shelf.file)));
   if (cache->size() != shelf.rows || cache->used() != shelf.bytes)
-    fail(ErrorKind::damaged, "'{}' is not what was written there: --fresh begins anew", file_of(number));
+    fail(ErrorKind::damaged, "'{}' is not what was written there: --fresh begins anew", path_of(shelf.file));
   shelf.cache = std::move(cache);
   here_ += shelf.bytes;
   read_ += shelf.bytes;
@@ -120,7 +120,8 @@ size_t ActiveRows::bring(size_t first, size_t count, size_t pinned) {
 
 void ActiveRows::keep(const std::vector<uint8_t>& keep) {
   size_t kept = 0;
-  for (Shelf& shelf : shelves_) {
+  for (size_t number = 0; number < shelves_.size(); ++number) {
+    Shelf& shelf = shelves_[number];
     const std::vector<uint8_t> own(keep.begin() + static_cast<ptrdiff_t>(shelf.first),
                                    keep.begin() + static_cast<ptrdiff_t>(shelf.first + shelf.rows));
     const size_t first = shelf.first;
@@ -131,8 +132,14 @@ void ActiveRows::keep(const std::vector<uint8_t>& keep) {
       out_[kept] = out_[first + i];
       ++kept;
     }
+    if (kept - shelf.first == shelf.rows) continue;
+    if (!shelf.cache) {
+      make_room(shelf.bytes, number, number, shelves_.size());
+      load(number);
+    }
     shelf.cache->keep(own);
     shelf.rows = shelf.cache->size();
+    shelf.file = 0;
     here_ -= shelf.bytes - shelf.cache->used();
     shelf.bytes = shelf.cache->used();
   }
@@ -145,8 +152,8 @@ void ActiveRows::keep(const std::vector<uint8_t>& keep) {
 void ActiveRows::save(SnapshotWriter& to, const std::string& name) const {
   std::vector<uint64_t> numbers;
   for (const Shelf& shelf : shelves_)
-    numbers.insert(numbers.end(), {shelf.rows, shelf.bytes, shelf.room, shelf.written ? uint64_t{1} : 0,
-                                   shelf.cache ? uint64_t{1} : 0});
+    numbers.insert(numbers.end(), {shelf.rows, shelf.bytes, shelf.room, shelf.file, shelf.cache ? uint64_t{1} : 0});
+  to.put(name + "files", files_written_);
   to.put(name + "shelves", std::span<const uint64_t>(numbers));
   to.put(name + "alphas", std::span<const double>(alphas_));
   to.put(name + "out", std::span<const uint8_t>(out_));
@@ -157,6 +164,7 @@ void ActiveRows::save(SnapshotWriter& to, const std::string& name) const {
 void ActiveRows::restore(const SnapshotReader& from, const std::string& name) {
   std::vector<uint64_t> numbers(from.count<uint64_t>(name + "shelves"));
   from.take(name + "shelves", std::span<uint64_t>(numbers));
+  files_written_ = from.take<uint64_t>(name + "files");
   shelves_.clear();
   here_ = 0;
   size_t first = 0;
@@ -165,7 +173,7 @@ void ActiveRows::restore(const SnapshotReader& from, const std::string& name) {
                 .rows = numbers[at],
                 .bytes = numbers[at + 1],
                 .room = numbers[at + 2],
-                .written = numbers[at + 3] != 0};
+                .file = numbers[at + 3]};
     first += shelf.rows;
     if (numbers[at + 4] != 0) {
       shelf.cache = std::make_unique<RowCache>(store_, shelf.room);

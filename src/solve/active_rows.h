@@ -40,7 +40,7 @@ class ActiveRows {
   // Where a row that came without a place was met.
   RowCache::Origin origin(size_t number) const;
 
-  // Those with a 0 in `keep` go for good; only before anything is in a file.
+  // Those with a 0 in `keep` go for good; the others stay in their order.
   void keep(const std::vector<uint8_t>& keep);
 
   uint64_t bytes_here() const { return here_; }
@@ -56,14 +56,14 @@ class ActiveRows {
   struct Shelf {
     size_t first = 0;  // number of its first row
     size_t rows = 0;
-    uint64_t bytes = 0;    // that its rows need
-    uint64_t room = 0;     // that it was made with
-    bool written = false;  // to its file
+    uint64_t bytes = 0;  // that its rows need
+    uint64_t room = 0;   // that it was made with
+    uint64_t file = 0;   // the number of the file it was written to; 0: none
     std::unique_ptr<RowCache> cache = {};
   };
 
   size_t shelf_of(size_t number) const;
-  std::string file_of(size_t shelf) const;
+  std::string path_of(uint64_t file) const;
   void load(size_t shelf);
   void put_away(size_t shelf);
   // Until so many bytes fit; shelves from `first` to `last` stay, and from `pinned` on. False: they cannot.
@@ -76,6 +76,7 @@ class ActiveRows {
   std::vector<Shelf> shelves_;
   std::vector<double> alphas_;
   std::vector<uint8_t> out_;
+  uint64_t files_written_ = 0;  // never the same one twice: a checkpoint may need the old one
   uint64_t here_ = 0;
   uint64_t read_ = 0;
 };

@@ -15,6 +15,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kMostLooks = 64;
 constexpr size_t kBytesForLooks = size_t{1} << 20;
+constexpr double kIdle = 0.1;       // beyond the margin: such rows need not be at hand
 constexpr double kFar = 1;          // beyond the margin: such rows are not looked at again before the check
 constexpr double kRounding = 1e-9;  // of margins, in double, and to spare
 constexpr double kNewtonExact = 0.01;
@@ -117,6 +118,7 @@ void IndexedTask::add_to_start(const Chunk& chunk, size_t row, double alpha) {
 
 void IndexedTask::start() {
   std::sort(strangers_.begin(), strangers_.end());
+  start_rows_ = active_.size();
   refresh_weights();
 }
 
@@ -297,10 +299,11 @@ void IndexedTask::work_on_block(const Found& found) {
   if (turn_of_active_ >= old) turn_of_active_ = 0;
   const uint64_t others = std::min<uint64_t>(found.traversed - std::min<uint64_t>(found.traversed, found.rows), old);
   std::vector<uint32_t> block;
-  for (size_t i = old; i < active_.size(); ++i) block.push_back(static_cast<uint32_t>(i));
+  const size_t fresh = active_.bring(old, found.rows);
+  for (size_t i = old; i < old + fresh; ++i) block.push_back(static_cast<uint32_t>(i));
   // In turn, and from the beginning again; what the memory does not hold together waits for its turn.
   const size_t first = turn_of_active_;
-  const size_t count = active_.bring(first, std::min<size_t>(others, old - first), found.rows);
+  const size_t count = fresh < found.rows ? 0 : active_.bring(first, std::min<size_t>(others, old - first), found.rows);
   cache_.add_costs({.bytes = active_.take_bytes_read()});
   for (size_t i = first; i < first + count; ++i)
     if (!active_.is_out(i)) block.push_back(static_cast<uint32_t>(i));
@@ -381,17 +384,21 @@ void IndexedTask::solve_block(std::vector<uint32_t>& block, int rounds, double t
   });
 }
 
+// alpha y x
+void IndexedTask::add_row(const Row& row, double alpha, std::vector<double>& to) const {
+  const double scale = alpha * costs_.sign(row);
+  add_scaled(row.index, row.value, scale, to.data());
+  if (problem_.has_bias()) to.back() += scale * problem_.bias;
+}
+
 void IndexedTask::refresh_weights() {
   std::fill(w_.begin(), w_.end(), 0.0);
   for_each_active([&](size_t i, const Row& row) {
-    const double scale = active_.alpha(i) * costs_.sign(row);
-    if (scale == 0) return;
-    add_scaled(row.index, row.value, scale, w_.data());
-    if (problem_.has_bias()) w_.back() += scale * problem_.bias;
+    if (active_.alpha(i) != 0) add_row(row, active_.alpha(i), w_);
   });
 }
 
-IndexedTask::Sums IndexedTask::sums_at(const std::vector<double>& weights) {
+IndexedTask::Sums IndexedTask::sums_at(const std::vector<double>& weights, std::vector<double>* v) {
   Sums sums;
   visit_sparse(problem_.loss, [&](const auto& loss) {
     for_each_active([&](size_t i, const Row& row) {
@@ -402,6 +409,7 @@ IndexedTask::Sums IndexedTask::sums_at(const std::vector<double>& weights) {
       sums.truncated += cost * (truncated() ? std::min(value, 1 + *problem_.truncate) : value);
       if (alpha == 0) return;
       sums.dual_values += loss.dual_value(alpha, cost);
+      if (v != nullptr) add_row(row, alpha, *v);
     });
     return 0;
   });
@@ -410,8 +418,10 @@ IndexedTask::Sums IndexedTask::sums_at(const std::vector<double>& weights) {
 
 void IndexedTask::settle(double tolerance) {
   for (int time = 0;; ++time) {
-    refresh_weights();
-    const Sums sums = sums_at(w_);
+    // The sums are of w as it is, which differs from what it should be by the rounding of double: one pass for both.
+    std::vector<double> v(w_.size());
+    const Sums sums = sums_at(w_, &v);
+    w_ = std::move(v);
     const double w2 = squared(w_);
     certificate_ = {0.5 * w2 + sums.losses, sums.dual_values - 0.5 * w2};
     if (certificate_.gap() <= tolerance || time == kMostSettling) return;
@@ -423,6 +433,7 @@ void IndexedTask::settle(double tolerance) {
       solve_block(block, kBlockRounds, tolerance);
       first += count;
     }
+    cache_.add_costs({.bytes = active_.take_bytes_read()});
     ++turn_;  // other random numbers
   }
 }
@@ -433,6 +444,46 @@ void IndexedTask::set_anchor(const std::vector<double>& weights) {
   anchor_moved_ += distance(weights, anchor_) * (1 + kRounding);
   anchor_ = weights;
   classify_active();
+  if (is_crowded()) forget_idle_rows();
+}
+
+// Rows without a say, clearly beyond the margin or outliers, go back to their pages: what a page knows of its rows is
+// made true for them too.
+void IndexedTask::forget_idle_rows() {
+  std::vector<uint8_t> keep(active_.size(), 1);
+  size_t idle = 0;
+  const auto may_go = [&](size_t i, const Row& row) {
+    if (i < start_rows_ || active_.alpha(i) != 0) return false;
+    return active_.is_out(i) || margin(row, w_) > 1 + kIdle;
+  };
+  for_each_active([&](size_t i, const Row& row) {
+    if (!may_go(i, row)) return;
+    keep[i] = 0;
+    ++idle;
+  });
+  if (idle < active_.size() / 4) return;
+  std::vector<double> ways(looks_.size());  // from where pages were looked at to here
+  for (size_t i = 0; i < looks_.size(); ++i) ways[i] = distance(looks_[i], w_) * (1 + kRounding);
+  for_each_active([&](size_t i, const Row& row) {
+    if (keep[i] != 0) return;
+    const RowCache::Origin origin = active_.origin(i);
+    PageState& page = pages_[origin.chunk];
+    members_.clear(page_begin_[origin.chunk] + origin.row);
+    const double norm = std::max(norm_of(row), 1e-300);
+    if (active_.is_out(i)) {
+      const double slack =
+          outlier_margin_ - margin(row, anchor_) - kRounding * (1 + std::sqrt(squared(anchor_)) * norm);
+      page.out_until = std::min(page.out_until, anchor_moved_ + slack / norm);
+      page.out_cost += costs_.cost_of_learned(row);
+      ++page.out_rows;
+    } else {
+      const double slack = margin(row, w_) - 1 - kRounding * (1 + std::sqrt(squared(w_)) * norm);
+      page.quiet_within = std::min(page.quiet_within, slack / norm - ways[page.looked_at]);
+      if (slack < kFar) page.far = 0;
+    }
+  });
+  active_.keep(keep);
+  turn_of_active_ = 0;
 }
 
 // Outliers leave the problem: their alpha y x leaves w. True: some row is on another side than before.
@@ -461,13 +512,22 @@ void IndexedTask::step_by_sample() {
   const uint64_t turn = turn_;
   const Found found = next_rows();
   work_on_block(found);
-  if (found.rows >= settings_.query || (turn <= kTrialTurns && pages_.size() >= kPagesToJudge)) return;
+  // A convex start that would need rows from files has cost enough.
+  const bool enough = !anchored_ && problem_.truncate && is_crowded();
+  if (!enough && (found.rows >= settings_.query || (turn <= kTrialTurns && pages_.size() >= kPagesToJudge))) return;
   const double share = static_cast<double>(found.rows) / std::max(1.0, static_cast<double>(found.traversed));
-  if (found.rows > 0 && share >= static_cast<double>(settings_.query) / static_cast<double>(rows_)) return;
+  if (!enough && found.rows > 0 && share >= static_cast<double>(settings_.query) / static_cast<double>(rows_)) return;
   settle(std::max(kSampleTolerance, inner_tolerance_));
-  checking_ = anchored_ || !problem_.truncate;
-  anchored_ = true;
-  if (!checking_) set_anchor(w_);
+  if (!problem_.truncate) {
+    checking_ = true;
+    return;
+  }
+  if (!anchored_) {
+    anchored_ = true;
+    set_anchor(w_);
+    return;
+  }
+  checking_ = true;
 }
 
 // All rows that may violate are looked at, at the very weights that would be saved: what is left outside the active
@@ -604,7 +664,8 @@ void IndexedTask::save(SnapshotWriter& to, const std::string& name) const {
                                                               trial_found_[0],
                                                               trial_found_[1],
                                                               trial_traversed_[0],
-                                                              trial_traversed_[1]}));
+                                                              trial_traversed_[1],
+                                                              static_cast<double>(start_rows_)}));
 }
 
 void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
@@ -623,7 +684,7 @@ void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   from.take(name + "best", std::span<double>(best_));
   objectives_.resize(from.count<double>(name + "objectives"));
   from.take(name + "objectives", std::span<double>(objectives_));
-  std::array<double, 20> numbers{};
+  std::array<double, 21> numbers{};
   from.take(name + "numbers", std::span<double>(numbers));
   anchored_ = numbers[0] != 0;
   anchor_moved_ = numbers[1];
@@ -641,6 +702,7 @@ void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   traversed_ = static_cast<uint64_t>(numbers[15]);
   trial_found_ = {numbers[16], numbers[17]};
   trial_traversed_ = {numbers[18], numbers[19]};
+  start_rows_ = static_cast<size_t>(numbers[20]);
 }
 
 }  // namespace linblock

@@ -118,7 +118,9 @@ class IndexedTask {
   double visit(const L& loss, size_t number);
   template <class Work>
   void for_each_active(const Work& work);
-  Sums sums_at(const std::vector<double>& weights);
+  void add_row(const Row& row, double alpha, std::vector<double>& to) const;
+  // `v`: to it is added the sum of alpha y x.
+  Sums sums_at(const std::vector<double>& weights, std::vector<double>* v = nullptr);
   // Makes w the sum of alpha y x again, in double.
   void refresh_weights();
   // Rounds over the active rows until their own problem is solved so far.
@@ -126,6 +128,8 @@ class IndexedTask {
 
   void set_anchor(const std::vector<double>& weights);
   bool classify_active();
+  void forget_idle_rows();
+  bool is_crowded() const { return active_.bytes() > settings_.active_bytes / 2; }
   void step_by_sample();
   void step_with_check();
   void try_outer_step(double primal, double dual);
@@ -153,6 +157,7 @@ class IndexedTask {
   RowSet members_;                   // active rows, by place in the pages
   std::vector<uint64_t> strangers_;  // ids of active rows that were not met in a page yet, increasing
   std::vector<PageState> pages_;
+  size_t start_rows_ = 0;      // the first active ones, which may be met in a page or not
   size_t turn_of_active_ = 0;  // the active row whose turn is next
 
   std::vector<double> w_;       // sum of alpha y x

@@ -14,24 +14,14 @@ OutlierReading::OutlierReading(const Problem& problem, const Task& task, const R
       known_(known),
       found_(found) {}
 
-void OutlierReading::begin(Solution& solution, std::vector<float>& going_on,
-                           std::span<const StartSample::Support> start) {
+void OutlierReading::begin(Solution& solution, std::vector<float>& going_on) {
   solution_ = &solution;
   going_on_ = &going_on;
-  start_ = start;
   for (const float weight : solution.weights) half_w2_ += 0.5 * double{weight} * double{weight};
 }
 
 void OutlierReading::add(const Chunk& chunk, uint32_t number) {
   std::visit([&](const auto& loss) { add_with(loss, chunk, number); }, problem_.loss);
-}
-
-double OutlierReading::start_of(uint32_t chunk, uint32_t row) const {
-  const auto before = [](const StartSample::Support& one, const RowCache::Origin& other) {
-    return one.origin.chunk != other.chunk ? one.origin.chunk < other.chunk : one.origin.row < other.row;
-  };
-  const auto found = std::lower_bound(start_.begin(), start_.end(), RowCache::Origin{chunk, row}, before);
-  return found != start_.end() && found->origin.chunk == chunk && found->origin.row == row ? found->alpha : 0;
 }
 
 template <class L>
@@ -60,7 +50,6 @@ void OutlierReading::add_with(const L& loss, const Chunk& chunk, uint32_t number
       if (!out && loss.derivative(margin) < 0) ++support_vectors_;
       continue;
     }
-    if (!start_.empty()) alphas[i] = start_of(number, i);
     if (alphas[i] == 0) continue;
     if (!out) {
       ++support_vectors_;

@@ -9,7 +9,6 @@
 #include "objective/problem.h"
 #include "objective/row_set.h"
 #include "solve/solver.h"
-#include "solve/start_sample.h"
 
 namespace linblock {
 
@@ -20,8 +19,7 @@ class OutlierReading {
 
   // At the solution's weights. Rows that are outliers now have their alpha y x taken out of `going_on`, which are the
   // weights that belong to the duals, and their alpha set to 0; nobody rests any longer. No duals: none are touched.
-  // `start`: alphas that a first reading gives to rows of a sample, unless they are outliers.
-  void begin(Solution& solution, std::vector<float>& going_on, std::span<const StartSample::Support> start = {});
+  void begin(Solution& solution, std::vector<float>& going_on);
   // The duals' pages are at hand.
   void add(const Chunk& chunk, uint32_t number);
 
@@ -37,7 +35,6 @@ class OutlierReading {
  private:
   template <class L>
   void add_with(const L& loss, const Chunk& chunk, uint32_t number);
-  double start_of(uint32_t chunk, uint32_t row) const;
 
   const Problem& problem_;
   const RowCost costs_;
@@ -47,7 +44,6 @@ class OutlierReading {
   RowSet& found_;
   Solution* solution_ = nullptr;
   std::vector<float>* going_on_ = nullptr;
-  std::span<const StartSample::Support> start_ = {};
   RowBuffer buffer_;
   double half_w2_ = 0;
   double truncated_ = 0;

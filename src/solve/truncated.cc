@@ -8,8 +8,7 @@
 //           their alpha y x out of w.
 // Paper:    Yen, Chang, Lin, Lin, "Indexed block coordinate descent for large-scale linear classification with limited
 //           memory": section 2.
-// Reads:    what the convex solver reads, and the whole store once for each step, to find OUT(w^t) and (2); at the
-//           beginning a few chunks, for a start.
+// Reads:    what the convex solver reads, and the whole store once for each step, to find OUT(w^t) and (2).
 //
 // Convex solutions are inexact, so a step is accepted only where (5) fell; else it is solved more exactly. (2) is not
 // convex: what is certified is the last convex problem, and another start may end elsewhere.
@@ -24,7 +23,6 @@
 #include "solve/chunk_sums.h"
 #include "solve/outliers.h"
 #include "solve/run.h"
-#include "solve/start_sample.h"
 
 namespace linblock {
 
@@ -35,6 +33,7 @@ constexpr size_t kChunksPerBlock = 8;  // of a reading, where the memory allows
 // tolerance itself, so such a step can be its inexactness and nothing else. Once convex problems are solved that much
 // more exactly, it is not.
 constexpr double kExact = 0.1;
+constexpr double kStart = 0.1;            // the gap of the first convex problem
 constexpr double kLeastTolerance = 1e-6;  // weights are floats: no gap much below is ever certified
 
 class Outer {
@@ -59,6 +58,7 @@ class Outer {
   Summary solve() {
     if (!restore()) {
       begin();
+      if (begun_ > 0) solve_convex();
       read();
     } else if (reading_due_) {
       read();
@@ -118,23 +118,13 @@ class Outer {
     return inner;
   }
 
-  // From what the caller gave, or from a sample.
+  // From what the caller gave, or from the convex problem with all rows, about solved. (The paper begins with the
+  // convex solution of a small sample: rows of a kind that the sample has none of are outliers then, for ever.)
   void begin() {
     const bool given = std::any_of(solutions_.begin(), solutions_.end(), [&](const Solution& one) {
       return is_dual() ? !one.duals.empty() : !one.weights.empty();
     });
-    if (!given) {
-      const Plan& plan = summary_.plan;
-      const uint64_t room = plan.window_bytes + plan.cache_bytes;
-      const StartSample sample(convex_, StartSample::usual_rows(problem_.store->info()), room, options_.seed);
-      summary_.costs += sample.costs();
-      starts_.resize(tasks_.size());
-      for_each_on_threads(context_.threads, tasks_.size(), [&](size_t i) {
-        StartSample::Start start = sample.solve(convex_.tasks[i], options_.tolerance, context_.stop);
-        solutions_[i].weights = std::move(start.weights);
-        starts_[i] = std::move(start.support);
-      });
-    }
+    begun_ = given ? 0 : 1;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       Solution& solution = solutions_[i];
       solution.weights.resize(problem_.weights(), 0.0F);
@@ -149,6 +139,7 @@ class Outer {
     SolveOptions options = options_;
     options.new_chunks.clear();
     for (const size_t i : those) options.tolerance = std::min(options.tolerance, tolerance_of(tasks_[i]));
+    if (solved_ < begun_) options.tolerance = std::max(options.tolerance, kStart);
     options.max_passes = std::max(1, options_.max_passes - passes_);
     if (options_.max_seconds > 0) options.max_seconds = std::max(1e-3, options_.max_seconds - clock_.seconds());
     std::vector<Solution> solutions;
@@ -219,16 +210,13 @@ class Outer {
         going_on[k] = solution.weights_of_duals.empty() ? solution.weights : std::move(solution.weights_of_duals);
       solution.weights_of_duals = {};
       readings.emplace_back(problem_, problem_.tasks[those[k]], task.known, task.found);
-      readings.back().begin(solution, going_on[k],
-                            starts_.empty() || !is_dual() ? std::span<const StartSample::Support>()
-                                                          : std::span<const StartSample::Support>(starts_[those[k]]));
+      readings.back().begin(solution, going_on[k]);
     }
     const ReadCosts costs = for_each_block("to find outliers", true, [&](const Block& block) {
       for_each_on_threads(context_.threads, those.size(), [&](size_t k) { look_at(block, those[k], readings[k]); });
     });
     for (const size_t i : those)
       if (solutions_[i].duals.in_file()) solutions_[i].duals.set_base_version(solutions_[i].duals.version(0));
-    starts_ = {};
     reading_due_ = false;
     ++passes_;
     const Termination end = limit();
@@ -240,7 +228,7 @@ class Outer {
 
   // Why there is no further step, whatever this one was; converged: there may be.
   Termination limit() const {
-    if (limit_ != Termination::converged || solved_ == 0) return limit_;  // at least one convex problem
+    if (limit_ != Termination::converged || solved_ == begun_) return limit_;  // at least one step
     if (passes_ >= options_.max_passes) return Termination::pass_limit;
     const bool out_of_time = options_.max_seconds > 0 && clock_.seconds() > options_.max_seconds;
     return out_of_time ? Termination::time_limit : Termination::converged;
@@ -258,7 +246,7 @@ class Outer {
   void decide(size_t i, const OutlierReading& reading, bool last, std::vector<float>& going_on) {
     One& task = tasks_[i];
     Solution& solution = solutions_[i];
-    const bool first = solved_ == 0;
+    const bool first = solved_ == begun_;
     const double fall = task.result.objective - reading.objective();
     const bool accepted = first || (reading.convex_before() < task.convex && fall >= 0);
     // No solution of the convex problem is better than its dual.
@@ -359,7 +347,7 @@ class Outer {
     SnapshotWriter to(context_.checkpoint.path);
     to.put("identity", context_.checkpoint.identity);
     summary_.plan.save(to);
-    to.put("outer", std::span<const int32_t>(std::array{reading_due_ ? 1 : 0, solved_, passes_}));
+    to.put("outer", std::span<const int32_t>(std::array{reading_due_ ? 1 : 0, solved_, passes_, begun_}));
     for (size_t i = 0; i < tasks_.size(); ++i) {
       const One& task = tasks_[i];
       const Solution& solution = solutions_[i];
@@ -385,10 +373,11 @@ class Outer {
     if (!context_.checkpoint.wanted() || path_kind(path) != PathKind::file) return false;
     const SnapshotReader from(path);
     summary_.plan = Plan::restore(from);
-    std::array<int32_t, 3> outer{};
+    std::array<int32_t, 4> outer{};
     from.take("outer", std::span<int32_t>(outer));
     reading_due_ = outer[0] != 0;
     solved_ = outer[1];
+    begun_ = outer[3];
     passes_ = outer[2];
     for (size_t i = 0; i < tasks_.size(); ++i) {
       One& task = tasks_[i];
@@ -448,10 +437,10 @@ class Outer {
   std::unique_ptr<BlockSource> own_rows_;
   std::unique_ptr<BlockSource>* rows_;  // in memory from one convex problem to the next
   std::vector<One> tasks_;
-  std::vector<std::vector<StartSample::Support>> starts_;  // until the first reading has given them to the duals
   Summary summary_;
   const Stopwatch clock_;
-  int solved_ = 0;            // convex problems
+  int begun_ = 0;             // convex problems before the first reading
+  int solved_ = 0;            // all of them
   int passes_ = 0;            // of the convex solver, and readings
   bool reading_due_ = false;  // the last convex problem's answer has not been looked at
   Termination limit_ = Termination::converged;
