@@ -143,6 +143,7 @@ class Outer {
     options.max_passes = std::max(1, options_.max_passes - passes_);
     if (options_.max_seconds > 0) options.max_seconds = std::max(1e-3, options_.max_seconds - clock_.seconds());
     std::vector<Solution> solutions;
+    solutions.reserve(those.size());
     for (const size_t i : those) solutions.push_back(std::move(solutions_[i]));
     Context inner = inner_context();
     forget_other_checkpoint(inner.checkpoint);

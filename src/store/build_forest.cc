@@ -151,10 +151,10 @@ class ForestPlan {
   // A chunk's rows as part of a tree: decoded, sorted, and some of them pivots.
   uint64_t chunk_bytes(uint32_t number) const {
     const ChunkInfo& chunk = rows_.chunks()[number];
-    const uint64_t pivots = std::min<uint64_t>(chunk.rows, 4 * chunk.raw_bytes / page_bytes + 1);
+    const uint64_t pivots = std::min<uint64_t>(chunk.rows, uint64_t{4} * chunk.raw_bytes / page_bytes + 1);
     const uint64_t nonzeros = chunk.rows == 0 ? 0 : chunk.nonzeros / chunk.rows + 1;
     return chunk.memory_bytes(true) + chunk.rows * kTreeBytesPerRow +
-           pivots * (16 * nonzeros + 4 * wanted_.forest.branch + 256);
+           pivots * (16 * nonzeros + uint64_t{4} * wanted_.forest.branch + 256);
   }
   uint64_t bytes_of(const std::vector<uint32_t>& chunks) const {
     uint64_t sum = 0;

@@ -230,6 +230,7 @@ class TreeBuilding {
     std::vector<Group> left(first_small, groups.end());
     // Rows are moved into a new order at the end; until then a joined group is a list of its parts.
     std::vector<std::vector<Group>> parts;
+    parts.reserve(groups.size());
     for (const Group& group : joined) parts.push_back({group});
     while (!left.empty()) {
       Group leader = left.front();

@@ -84,7 +84,7 @@ END
   done
   for solver in pegasos average subsample; do
     run linblock train good.svm -o m --truncate 1 --solver $solver
-    expect 2 "$solver cannot truncate losses" "Use --solver dual, newton, primal or cmls"
+    expect 2 "$solver cannot truncate losses" "Use --solver dual, newton, primal, cmls or indexed"
   done
   run linblock train good.svm -o m --truncate 1 --multiclass crammer-singer
   expect 2 "crammer-singer cannot truncate losses"

@@ -153,7 +153,7 @@ TEST_P(Truncated, EndsWhereAnIndependentSolverEndsAndNeverRises) {
     for (const DenseRow& row : rows) outliers += reference_loss(loss, margin_in(w, row)) > 1 + s ? 1 : 0;
     EXPECT_EQ(result.outliers, outliers);
     EXPECT_GT(outliers, 0U) << "where nothing is cut there is nothing to test";
-    ASSERT_GE(objectives.size(), 3U);
+    ASSERT_GE(objectives.size(), 2U);
     for (size_t i = 1; i < objectives.size(); ++i) EXPECT_LE(objectives[i], objectives[i - 1]);
     EXPECT_EQ(objectives.back(), result.objective);
     // From the same start the reference may take another path at a row on the border; from our end it finds no way on.
