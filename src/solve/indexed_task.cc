@@ -22,6 +22,7 @@ constexpr double kNewtonExact = 0.01;
 constexpr int kBlockRounds = 10;   // over a block, as BLOCK-L-10
 constexpr int kMostSettling = 50;  // times as many, over all active rows
 constexpr double kSampleTolerance = 0.01;
+constexpr double kFewFinds = 0.002;        // of the rows looked at; n / rows, where that is less
 constexpr double kLeastFall = 0.1;         // of the tolerance: a smaller fall of the objective ends the outer steps
 constexpr double kMostTightening = 0.005;  // of the tolerance
 // How the index is judged.
@@ -516,7 +517,8 @@ void IndexedTask::step_by_sample() {
   const bool enough = !anchored_ && problem_.truncate && is_crowded();
   if (!enough && (found.rows >= settings_.query || (turn <= kTrialTurns && pages_.size() >= kPagesToJudge))) return;
   const double share = static_cast<double>(found.rows) / std::max(1.0, static_cast<double>(found.traversed));
-  if (!enough && found.rows > 0 && share >= static_cast<double>(settings_.query) / static_cast<double>(rows_)) return;
+  const double few = std::min(kFewFinds, static_cast<double>(settings_.query) / static_cast<double>(rows_));
+  if (!enough && found.rows > 0 && share >= few) return;
   settle(std::max(kSampleTolerance, inner_tolerance_));
   if (!problem_.truncate) {
     checking_ = true;

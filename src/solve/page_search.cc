@@ -8,9 +8,11 @@ namespace linblock {
 
 namespace {
 
-// A tree's best pages come first: after so many without a find it is left, and another one tried.
+// A tree's best pages come first: after so many without a find it is left, and another one tried; at least so many, and
+// more of a large tree, since two pages can be bad luck.
 constexpr size_t kBarrenPages = 2;
-constexpr double kWidestBand = 1;  // of squared cosines
+constexpr size_t kBarrenShare = 50;  // one in so many of its pages
+constexpr double kWidestBand = 1;    // of squared cosines
 
 }  // namespace
 
@@ -41,6 +43,7 @@ bool ForestSearch::enter_next_tree() {
         due_nodes_[node - tree_->first_node] = 1;
     }
     if (due_nodes_[tree_->root - tree_->first_node] == 0) continue;
+    patience_ = std::max<size_t>(kBarrenPages, (tree_->last_page - tree_->first_page) / kBarrenShare);
     open(tree_->root, -kWidestBand);
     return true;
   }
@@ -49,7 +52,7 @@ bool ForestSearch::enter_next_tree() {
 
 std::optional<uint32_t> ForestSearch::next() {
   for (;;) {
-    if (bins_.empty() || (!query_.thorough && barren_ >= kBarrenPages)) {
+    if (bins_.empty() || (!query_.thorough && barren_ >= patience_)) {
       if (!enter_next_tree()) return std::nullopt;
       continue;
     }

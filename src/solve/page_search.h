@@ -74,7 +74,8 @@ class ForestSearch : public PageSearch {
   const MetricForest::Tree* tree_ = nullptr;
   std::vector<uint8_t> due_nodes_;  // of this tree
   std::priority_queue<Bin> bins_;
-  size_t barren_ = 0;  // pages without a find since the last one with
+  size_t barren_ = 0;    // pages without a find since the last one with
+  size_t patience_ = 0;  // with so many
 };
 
 // Page after page as they lie, from where the last search ended: what is left where an index knows no better.
