@@ -111,6 +111,6 @@ END
   linblock index store -q
   run linblock train store -o m --solver indexed --memory 1M
   expect 6 "--memory allows 1.0 MB"
-  run linblock train store -o m --solver indexed --memory 10M
-  expect 0 "of 10 MB used"
+  run linblock train store -o m --solver indexed --memory 32M
+  expect 0 "of 32 MB used"
 }
