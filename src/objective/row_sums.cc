@@ -89,23 +89,6 @@ void RowSums::begin_losses(std::span<const float> weights) {
   rounded_ = weights;
 }
 
-void RowSums::add(const Block& block, size_t lane) {
-  for (size_t i = 0; i < block.chunks.size(); ++i) {
-    const uint32_t number = block.numbers[i];
-    if (number % lanes_.size() != lane) continue;
-    const Chunk& chunk = *block.chunks[i];
-    const std::span<RowState> states(rows_.data() + begin_[number], chunk.rows());
-    switch (pass_) {
-      case Pass::evaluation:
-      case Pass::trial:
-        visit_curved(problem_.loss, [&](const auto& loss) { evaluate(loss, chunk, states, lanes_[lane]); });
-        break;
-      case Pass::product: multiply(chunk, states, lanes_[lane]); break;
-      case Pass::losses: add_losses(chunk, lanes_[lane]); break;
-    }
-  }
-}
-
 template <CurvedLoss L>
 void RowSums::evaluate(const L& loss, const Chunk& chunk, std::span<RowState> states, Lane& lane) {
   Cell* const cells = lane.cells.data();
@@ -140,6 +123,23 @@ void RowSums::evaluate(const L& loss, const Chunk& chunk, std::span<RowState> st
     if (problem_.has_bias()) {
       lane.cells.back().v += scale * problem_.bias;
       lane.diagonal.back() += static_cast<float>(curvature * problem_.bias * problem_.bias);
+    }
+  }
+}
+
+void RowSums::add(const Block& block, size_t lane) {
+  for (size_t i = 0; i < block.chunks.size(); ++i) {
+    const uint32_t number = block.numbers[i];
+    if (number % lanes_.size() != lane) continue;
+    const Chunk& chunk = *block.chunks[i];
+    const std::span<RowState> states(rows_.data() + begin_[number], chunk.rows());
+    switch (pass_) {
+      case Pass::evaluation:
+      case Pass::trial:
+        visit_curved(problem_.loss, [&](const auto& loss) { evaluate(loss, chunk, states, lanes_[lane]); });
+        break;
+      case Pass::product: multiply(chunk, states, lanes_[lane]); break;
+      case Pass::losses: add_losses(chunk, lanes_[lane]); break;
     }
   }
 }

@@ -31,7 +31,7 @@ class ColumnRun {
     std::vector<Solution*> starts;
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
       Solution& solution = solutions[i];
-      solution.duals = {};
+      solution.duals = Duals();
       Descent& descent =
           tasks_.add(problem.tasks[i], solution, make(problem.tasks[i], *shared_, facts, solution), kFirstTrust);
       if (solution.weights.empty()) continue;
