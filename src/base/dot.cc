@@ -51,6 +51,17 @@ __attribute__((target("avx2"))) float dot_avx2(std::span<const uint32_t> index, 
 }
 #endif
 
+template <typename Weight>
+double exact_dot_of(std::span<const uint32_t> index, std::span<const float> value, const Weight* weights) {
+  std::array<double, kLanes> lanes{};
+  size_t k = 0;
+  for (; k + kLanes <= index.size(); k += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] += double{weights[index[k + lane]]} * double{value[k + lane]};
+  for (size_t lane = 0; k < index.size(); ++k, ++lane) lanes[lane] += double{weights[index[k]]} * double{value[k]};
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
 template <typename Sum>
 [[gnu::always_inline]] inline void dot_each_as(std::span<const uint32_t> index, std::span<const float> value,
                                                const float* weights, size_t width, Sum* __restrict out) {
@@ -86,13 +97,11 @@ void exact_dot_each(std::span<const uint32_t> index, std::span<const float> valu
 }
 
 double exact_dot(std::span<const uint32_t> index, std::span<const float> value, const float* weights) {
-  std::array<double, kLanes> lanes{};
-  size_t k = 0;
-  for (; k + kLanes <= index.size(); k += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane)
-      lanes[lane] += double{weights[index[k + lane]]} * double{value[k + lane]};
-  for (size_t lane = 0; k < index.size(); ++k, ++lane) lanes[lane] += double{weights[index[k]]} * double{value[k]};
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  return exact_dot_of(index, value, weights);
+}
+
+double exact_dot(std::span<const uint32_t> index, std::span<const float> value, const double* weights) {
+  return exact_dot_of(index, value, weights);
 }
 
 double squared_norm(std::span<const float> value) {

@@ -12,6 +12,7 @@ namespace linblock {
 float dot(std::span<const uint32_t> index, std::span<const float> value, const float* weights);
 // The same products, exact, summed in double: for what must be right and not only fast.
 double exact_dot(std::span<const uint32_t> index, std::span<const float> value, const float* weights);
+double exact_dot(std::span<const uint32_t> index, std::span<const float> value, const double* weights);
 
 // The same for `width` vectors that stand interleaved, weights[index[k] * width + c]: one memory access serves them
 // all. Each sum is added up in the order of k.

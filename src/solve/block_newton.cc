@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/dot.h"
+#include "objective/double_weights.h"
 
 namespace linblock {
 
@@ -13,12 +13,6 @@ constexpr int kMostSteps = 100;
 constexpr int kMostProducts = 200;
 constexpr double kResidual = 0.1;  // of the gradient, where conjugate gradients stop
 constexpr int kLineSteps = 60;
-
-double product_of(std::span<const double> a, std::span<const double> b) {
-  double sum = 0;
-  for (size_t j = 0; j < a.size(); ++j) sum += a[j] * b[j];
-  return sum;
-}
 
 }  // namespace
 
@@ -33,11 +27,7 @@ void BlockNewton::multiply(std::span<const double> direction, std::vector<double
   product.assign(direction.begin(), direction.end());
   for_each([&](size_t i, const Row& row, double, double cost) {
     if (margins_[i] >= 1) return;
-    double sum = problem_.has_bias() ? problem_.bias * direction.back() : 0;
-    for (size_t k = 0; k < row.index.size(); ++k) sum += direction[row.index[k]] * double{row.value[k]};
-    sum *= 2 * cost;
-    add_scaled(row.index, row.value, sum, product.data());
-    if (problem_.has_bias()) product.back() += sum * problem_.bias;
+    add_row(row, problem_.bias, 2 * cost * score_of(row, problem_.bias, direction), product);
   });
 }
 
@@ -72,18 +62,10 @@ void BlockNewton::solve(std::span<const uint32_t> block, std::vector<double>& w,
   margins_.assign(block.size(), 0);
   changes_.assign(block.size(), 0);
   row_costs_.assign(block.size(), 0);
-  const auto add_row = [&](const Row& row, double scale, std::vector<double>& to) {
-    add_scaled(row.index, row.value, scale, to.data());
-    if (problem_.has_bias()) to.back() += scale * problem_.bias;
-  };
-  const auto score = [&](const Row& row, std::span<const double> at) {
-    double sum = problem_.has_bias() ? problem_.bias * at.back() : 0;
-    for (size_t k = 0; k < row.index.size(); ++k) sum += at[row.index[k]] * double{row.value[k]};
-    return sum;
-  };
+  const double bias = problem_.bias;
   std::vector<double> v = w;
   for_each([&](size_t i, const Row& row, double sign, double cost) {
-    add_row(row, -rows_.alpha(block[i]) * sign, v);
+    add_row(row, bias, -rows_.alpha(block[i]) * sign, v);
     row_costs_[i] = cost;
   });
   std::vector<double> gradient(n);
@@ -96,12 +78,12 @@ void BlockNewton::solve(std::span<const uint32_t> block, std::vector<double>& w,
     for (size_t j = 0; j < n; ++j) gradient[j] = w[j] - v[j];
     diagonal.assign(n, 1);
     for_each([&](size_t i, const Row& row, double sign, double cost) {
-      margins_[i] = sign * score(row, w);
+      margins_[i] = sign * score_of(row, bias, w);
       if (margins_[i] >= 1) return;
-      add_row(row, -2 * cost * (1 - margins_[i]) * sign, gradient);
+      add_row(row, bias, -2 * cost * (1 - margins_[i]) * sign, gradient);
       for (size_t k = 0; k < row.index.size(); ++k)
         diagonal[row.index[k]] += 2 * cost * double{row.value[k]} * double{row.value[k]};
-      if (problem_.has_bias()) diagonal.back() += 2 * cost * problem_.bias * problem_.bias;
+      if (problem_.has_bias()) diagonal.back() += 2 * cost * bias * bias;
     });
     const double norm = std::sqrt(product_of(gradient, gradient));
     if (norm <= tolerance * std::sqrt(product_of(w, w)) || norm <= 1e-14) break;
@@ -125,7 +107,8 @@ void BlockNewton::solve(std::span<const uint32_t> block, std::vector<double>& w,
       for (size_t j = 0; j < n; ++j) conjugate[j] = residual[j] / diagonal[j] + next / rz * conjugate[j];
       rz = next;
     }
-    for_each([&](size_t i, const Row& row, double sign, double) { changes_[i] = sign * score(row, direction); });
+    for_each(
+        [&](size_t i, const Row& row, double sign, double) { changes_[i] = sign * score_of(row, bias, direction); });
     const double length = step_along(w, direction, v);
     for (size_t j = 0; j < n; ++j) w[j] += length * direction[j];
   }
@@ -134,7 +117,7 @@ void BlockNewton::solve(std::span<const uint32_t> block, std::vector<double>& w,
     // The margins of the last step.
     const double alpha = 2 * cost * std::max(0.0, 1 - margins_[i]);
     rows_.alpha(block[i]) = alpha;
-    if (alpha != 0) add_row(row, alpha * sign, w);
+    if (alpha != 0) add_row(row, bias, alpha * sign, w);
   });
 }
 

@@ -33,11 +33,8 @@ Plan make_indexed_plan(const Problem& problem, const SolveOptions& options, cons
   plan.tasks = tasks;
   plan.rows = RowsHeld::streamed;
   plan.chunks_per_block = 1;
-  plan.weights_bytes = tasks * (problem.weights() * (sizeof(float) + IndexedTask::kBytesPerWeight) +
-                                IndexedTask::bytes_for_looks(problem.weights()));
-  // A bit for each row, and what is known of each page.
-  plan.duals_bytes = tasks * (IndexedTask::bytes_for_rows(rows) +
-                              forest.pages().chunks().size() * (IndexedTask::kBytesPerPage + sizeof(uint64_t)));
+  plan.weights_bytes = tasks * problem.weights() * (sizeof(float) + IndexedTask::kBytesPerWeight);
+  plan.duals_bytes = tasks * IndexedTask::bytes_for_notes(rows, forest.pages().chunks().size(), problem.weights());
   const uint64_t others =
       context.reserved_bytes + directory_bytes(*problem.store) + directory_bytes(forest.pages()) + forest.table_bytes();
   const uint64_t fixed = kProgramBytes + plan.weights_bytes + plan.duals_bytes + others;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -11,8 +12,8 @@
 
 #include "base/random.h"
 #include "objective/row_set.h"
-#include "solve/active_rows.h"
-#include "solve/block_newton.h"
+#include "solve/active_descent.h"
+#include "solve/page_notes.h"
 #include "solve/page_search.h"
 #include "solve/solver.h"
 
@@ -22,18 +23,14 @@ class IndexedTask {
  public:
   struct Settings {
     size_t query = 1000;
-    bool newton = false;
     double tolerance = 0.01;
-    uint64_t seed = 1;
-    uint64_t active_bytes = 0;  // of active rows in memory
-    std::string files = {};     // for those that do not fit; empty: none
+    ActiveDescent::Settings descent = {};
   };
-  // In memory, for each weight, row and page.
+  // In memory.
   static constexpr uint64_t kBytesPerWeight = 9 * sizeof(double);
-  static constexpr uint64_t kBytesPerPage = 32;
-  static size_t most_looks(size_t weights);
-  static uint64_t bytes_for_looks(size_t weights) { return most_looks(weights) * weights * sizeof(double); }
-  static uint64_t bytes_for_rows(uint64_t rows) { return RowSet::bytes(rows); }
+  static uint64_t bytes_for_notes(uint64_t rows, uint64_t pages, size_t weights) {
+    return RowSet::bytes(rows) + pages * sizeof(uint64_t) + PageNotes::bytes(pages, weights);
+  }
 
   // `search`: another order in which pages are looked at; as a rule the forest's.
   IndexedTask(const Problem& problem, const Task& task, const MetricForest& forest, PageCache& cache,
@@ -51,7 +48,7 @@ class IndexedTask {
   // The index was found to be no better than reading page after page: what was measured, once.
   std::optional<std::string> take_note() { return std::exchange(note_, std::nullopt); }
 
-  const std::vector<double>& weights() const { return done_ ? best_ : w_; }
+  const std::vector<double>& weights() const { return answered_ ? best_ : active_.weights(); }
   // Of the last convex problem, at the weights, once done; before that as far as is known.
   Certificate certificate() const { return certificate_; }
   struct Result {
@@ -61,7 +58,7 @@ class IndexedTask {
   Result result() const;
   // Of an outer step that was taken since it was last asked for.
   std::optional<TruncatedResult> take_outer_step();
-  const ActiveRows& active() const { return active_; }
+  const ActiveRows& active() const { return active_.rows(); }
   const std::vector<double>& anchor() const { return anchor_; }
   bool is_checking() const { return checking_; }
   uint64_t rows_looked_at() const { return traversed_; }
@@ -72,65 +69,35 @@ class IndexedTask {
   void restore(const SnapshotReader& from, const std::string& name);
 
  private:
-  // Rows that are not active, as of the last look at their page.
-  struct PageState {
-    double quiet_within = -1;  // none violates where the weights are no farther from those that were looked at
-    double out_until = -1;     // its outliers are outliers as long as the anchor has moved no further
-    double out_cost = 0;       // of its outliers
-    uint32_t out_rows = 0;
-    uint16_t looked_at = 0;  // which weights: their number in `looks_`
-    uint16_t far = 0;        // 1: all of them are far beyond the margin
-  };
   struct Found {
     size_t rows = 0;
     uint64_t traversed = 0;
     double losses = 0;  // of rows that were found and not taken
     bool all = false;   // no page is left
   };
-  // Sums over the active rows.
-  struct Sums {
-    double losses = 0;     // of those that are no outliers
-    double truncated = 0;  // of all, each no more than 1 + s
-    double dual_values = 0;
-    double out_cost = 0;
-  };
-
   // Some rows may be outliers.
   bool truncated() const { return anchored_ && problem_.truncate.has_value(); }
-  double margin(const Row& row, std::span<const double> weights) const;
-  double norm_of(const Row& row) const;
+  double most_loss() const;  // that a row counts with
+  double margin(const Row& row, std::span<const double> weights) const { return active_.margin(row, weights); }
+  double norm_of(const Row& row) const { return std::sqrt(squared_norm(row, problem_.bias)); }
 
-  bool is_due(uint32_t page, bool thorough) const;
   bool can_be_left(uint32_t page, const MetricForest::Child& child, double score);
-  // Looks at pages for up to `most` rows outside the active ones that violate at `at_`; they become active. 0: at all
-  // pages that are due, and none does.
+  // Looks at pages for up to `most` rows outside the active ones that violate where the notes are; they become active.
+  // 0: at all pages that are due, and none does.
   Found query(size_t most, bool thorough, PageSearch& search, size_t most_pages = std::numeric_limits<size_t>::max());
   size_t look_at(uint32_t page, size_t most, Found& found);
   Found next_rows();
   void judge_index(const Found& found, bool by_forest);
-  void move_to(const std::vector<double>& weights);
-  // The number of the weights at hand among those that pages know.
-  uint16_t this_look();
-
   void work_on_block(const Found& found);
-  void solve_block(std::vector<uint32_t>& block, int rounds, double tolerance);
-  template <DualLoss L>
-  double visit(const L& loss, size_t number);
-  template <class Work>
-  void for_each_active(const Work& work);
-  void add_row(const Row& row, double alpha, std::vector<double>& to) const;
-  // `v`: to it is added the sum of alpha y x.
-  Sums sums_at(const std::vector<double>& weights, std::vector<double>* v = nullptr);
-  // Makes w the sum of alpha y x again, in double.
-  void refresh_weights();
-  // Rounds over the active rows until their own problem is solved so far.
-  void settle(double tolerance);
+  // Of active rows that came back from files.
+  void count_reading();
 
   void set_anchor(const std::vector<double>& weights);
   bool classify_active();
   void forget_idle_rows();
-  bool is_crowded() const { return active_.bytes() > settings_.active_bytes / 2; }
+  bool is_crowded() const { return active_.rows().bytes() > settings_.descent.bytes / 2; }
   void step_by_sample();
+  void end_start();
   void step_with_check();
   void try_outer_step(double primal, double dual);
   void finish();
@@ -151,27 +118,20 @@ class IndexedTask {
   bool by_scan_ = false;
   std::optional<std::string> note_;
 
-  ActiveRows active_;
-  BlockNewton newton_;
+  ActiveDescent active_;
   std::vector<uint64_t> page_begin_;
   RowSet members_;                   // active rows, by place in the pages
   std::vector<uint64_t> strangers_;  // ids of active rows that were not met in a page yet, increasing
-  std::vector<PageState> pages_;
-  size_t start_rows_ = 0;      // the first active ones, which may be met in a page or not
-  size_t turn_of_active_ = 0;  // the active row whose turn is next
+  PageNotes notes_;
+  size_t start_rows_ = 0;  // the first active ones, which may be met in a page or not
 
-  std::vector<double> w_;       // sum of alpha y x
-  std::vector<double> at_;      // where margins are looked at
   std::vector<double> anchor_;  // where outliers are outliers
   std::vector<double> best_;    // of the last outer step that was taken, as they will be saved
-  // Weights at which pages were looked at, the latest last, and how far at_ is from each.
-  std::vector<std::vector<double>> looks_;
-  std::vector<double> distances_;
-  double anchor_moved_ = 0;
   uint64_t turn_ = 0;
   bool checking_ = false;  // rows outside are all looked at, not only a sample
   bool done_ = false;
-  int outer_steps_ = 0;
+  bool answered_ = false;  // done, or concluded
+  uint64_t outer_steps_ = 0;
   double inner_tolerance_;
   std::optional<double> objective_;
   double out_cost_ = 0;  // of all outliers at the last outer step that was taken

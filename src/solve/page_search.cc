@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/dot.h"
+
 namespace linblock {
 
 namespace {
@@ -72,9 +74,11 @@ void ForestSearch::open(uint32_t number, double rank) {
   std::vector<double> cosines2(count);
   size_t closest = 0;
   for (size_t k = 0; k < count; ++k) {
-    double score = query_.bias >= 0 ? query_.bias * query_.weights.back() : 0;
-    for (uint32_t i = node->begin[k]; i < node->begin[k + 1]; ++i)
-      score += query_.weights[node->index[i]] * double{node->value[i]};
+    const size_t begin = node->begin[k];
+    const size_t size = node->begin[k + 1] - begin;
+    const double product = exact_dot(std::span(node->index).subspan(begin, size),
+                                     std::span(node->value).subspan(begin, size), query_.weights.data());
+    const double score = query_.bias >= 0 ? product + query_.bias * query_.weights.back() : product;
     scores[k] = score;
     const double norms2 = weights2_ * node->norm2[k];
     cosines2[k] = norms2 > 0 ? score * score / norms2 : 0;

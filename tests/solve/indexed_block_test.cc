@@ -103,9 +103,10 @@ TEST_P(IndexedWith, ReachesTheOptimumWhateverTheIndexAnswers) {
   const MetricForest forest = MetricForest::open(store);
   for (const auto order : {StubbornSearch::Order::random, StubbornSearch::Order::backward}) {
     PageCache cache(forest, uint64_t{1} << 20);
-    IndexedTask task(own, own.tasks[0], forest, cache,
-                     {.query = 1, .newton = GetParam().newton, .tolerance = 1e-7, .active_bytes = uint64_t{1} << 20},
-                     std::make_unique<StubbornSearch>(forest.pages().chunks().size(), order));
+    IndexedTask task(
+        own, own.tasks[0], forest, cache,
+        {.query = 1, .tolerance = 1e-7, .descent = {.newton = GetParam().newton, .bytes = uint64_t{1} << 20}},
+        std::make_unique<StubbornSearch>(forest.pages().chunks().size(), order));
     for (int step = 0; step < 20000 && !task.done(); ++step) task.step();
     ASSERT_TRUE(task.done());
     EXPECT_NEAR(task.certificate().primal, best, 1e-6 * best);
@@ -124,8 +125,9 @@ TEST_P(IndexedWith, NeverRaisesTheTrueObjective) {
     const auto rows = dense(data, 1, GetParam().bias);
     const MetricForest forest = MetricForest::open(store);
     PageCache cache(forest, uint64_t{1} << 20);
-    IndexedTask task(cut, cut.tasks[0], forest, cache,
-                     {.query = 50, .newton = GetParam().newton, .tolerance = 1e-4, .active_bytes = uint64_t{1} << 20});
+    IndexedTask task(
+        cut, cut.tasks[0], forest, cache,
+        {.query = 50, .tolerance = 1e-4, .descent = {.newton = GetParam().newton, .bytes = uint64_t{1} << 20}});
     for (int step = 0; step < 20000 && !task.done(); ++step) task.step();
     ASSERT_TRUE(task.done());
     ASSERT_FALSE(task.objectives().empty());
@@ -144,8 +146,9 @@ TEST_P(IndexedWith, TakesOnlyRowsThatViolateAndAreNoOutliers) {
   cut.truncate = 0.5;
   const MetricForest forest = MetricForest::open(store);
   PageCache cache(forest, uint64_t{1} << 20);
-  IndexedTask task(cut, cut.tasks[0], forest, cache,
-                   {.query = 10, .newton = GetParam().newton, .tolerance = 1e-4, .active_bytes = uint64_t{1} << 20});
+  IndexedTask task(
+      cut, cut.tasks[0], forest, cache,
+      {.query = 10, .tolerance = 1e-4, .descent = {.newton = GetParam().newton, .bytes = uint64_t{1} << 20}});
   const auto margin = [&](const Row& row, const std::vector<double>& weights) {
     double sum = cut.has_bias() ? cut.bias * weights.back() : 0;
     for (size_t k = 0; k < row.index.size(); ++k) sum += double{row.value[k]} * weights[row.index[k]];
