@@ -152,14 +152,13 @@ Certificate ActiveDescent::settle(double tolerance) {
     const double w2 = squared(w_);
     const Certificate certificate{0.5 * w2 + sums.losses, sums.dual_values - 0.5 * w2};
     if (certificate.gap() <= tolerance || time == kMostSettling) return certificate;
-    for (size_t first = 0; first < rows_.size();) {
-      const size_t count = rows_.bring(first, rows_.size() - first);
+    rows_.walk([&](const ActiveRows::Ranges& here) {
       std::vector<uint32_t> block;
-      for (size_t i = first; i < first + count; ++i)
-        if (!rows_.is_out(i)) block.push_back(static_cast<uint32_t>(i));
+      for (const auto& [first, end] : here)
+        for (size_t i = first; i < end; ++i)
+          if (!rows_.is_out(i)) block.push_back(static_cast<uint32_t>(i));
       solve_block(block, tolerance);
-      first += count;
-    }
+    });
   }
 }
 

@@ -39,14 +39,13 @@ class ActiveDescent {
   double margin(const Row& row, std::span<const double> weights) const {
     return costs_.sign(row) * score_of(row, problem_.bias, weights);
   }
-  // work(number, row), one after another.
+  // work(number, row), for all active rows.
   template <class Work>
   void for_each(const Work& work) {
-    for (size_t first = 0; first < rows_.size();) {
-      const size_t count = rows_.bring(first, rows_.size() - first);
-      for (size_t i = first; i < first + count; ++i) work(i, rows_.row(i, buffer_));
-      first += count;
-    }
+    rows_.walk([&](const ActiveRows::Ranges& here) {
+      for (const auto& [first, end] : here)
+        for (size_t i = first; i < end; ++i) work(i, rows_.row(i, buffer_));
+    });
   }
 
   // A block of the newest rows and of up to so many others, which take turns.

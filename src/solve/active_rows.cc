@@ -68,15 +68,45 @@ void ActiveRows::add(RowCache::Origin origin, const EncodedRow& row) {
   out_.push_back(0);
 }
 
-bool ActiveRows::make_room(uint64_t bytes, size_t first, size_t last, size_t pinned) {
+bool ActiveRows::make_room(uint64_t bytes, const std::function<bool(size_t)>& may_go, size_t first) {
   // The turn goes round: what lies just before the rows in work is needed last.
   const size_t count = shelves_.size();
   for (size_t back = 1; here_ + bytes > capacity_ && back <= count; ++back) {
     const size_t shelf = (first + count - back % std::max<size_t>(1, count)) % std::max<size_t>(1, count);
-    const bool stays = (shelf >= first && shelf < last) || shelf >= pinned || shelf + 1 == count;
-    if (!stays && shelves_[shelf].cache) put_away(shelf);
+    if (shelf + 1 != count && shelves_[shelf].cache && may_go(shelf)) put_away(shelf);
   }
   return here_ + bytes <= capacity_;
+}
+
+bool ActiveRows::make_room(uint64_t bytes, size_t first, size_t last, size_t pinned) {
+  return make_room(
+      bytes, [&](size_t shelf) { return (shelf < first || shelf >= last) && shelf < pinned; }, first);
+}
+
+void ActiveRows::walk(const std::function<void(const Ranges&)>& work) {
+  std::vector<uint8_t> passed(shelves_.size());
+  Ranges group;
+  const auto take = [&](size_t number) {
+    passed[number] = 1;
+    group.emplace_back(shelves_[number].first, shelves_[number].first + shelves_[number].rows);
+  };
+  for (size_t number = 0; number < shelves_.size(); ++number)
+    if (shelves_[number].cache) take(number);
+  if (!group.empty()) work(group);
+  for (size_t next = 0; next < shelves_.size();) {
+    group.clear();
+    const std::vector<uint8_t> may_go = passed;
+    for (; next < shelves_.size(); ++next) {
+      if (passed[next] != 0) continue;
+      const bool fits = make_room(
+          shelves_[next].bytes, [&](size_t shelf) { return may_go[shelf] != 0; }, next);
+      // The first is brought in any case: a run must go on.
+      if (!fits && !group.empty()) break;
+      load(next);
+      take(next);
+    }
+    if (!group.empty()) work(group);
+  }
 }
 
 void ActiveRows::put_away(size_t number) {

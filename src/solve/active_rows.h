@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/snapshot.h"
@@ -37,6 +39,11 @@ class ActiveRows {
   // Brings rows [first, first + count) here, or as many of them as fit; says how many. None of the last `pinned` rows
   // goes meanwhile.
   size_t bring(size_t first, size_t count, size_t pinned = 0);
+  // Once through all rows, those first that are here: of each group that is here together the ranges of its rows, from
+  // the first to before the last. Rows that were passed go where others need their room, so a walk reads no more than
+  // what does not fit.
+  using Ranges = std::vector<std::pair<size_t, size_t>>;
+  void walk(const std::function<void(const Ranges&)>& work);
   // Where a row that came without a place was met.
   RowCache::Origin origin(size_t number) const;
 
@@ -66,7 +73,9 @@ class ActiveRows {
   std::string path_of(uint64_t file) const;
   void load(size_t shelf);
   void put_away(size_t shelf);
-  // Until so many bytes fit; shelves from `first` to `last` stay, and from `pinned` on. False: they cannot.
+  // Puts away what may go, until so many bytes fit; the last shelf stays, where rows are added. False: they cannot.
+  bool make_room(uint64_t bytes, const std::function<bool(size_t shelf)>& may_go, size_t first);
+  // The same, but shelves from `first` to `last` stay, and from `pinned` on.
   bool make_room(uint64_t bytes, size_t first, size_t last, size_t pinned);
 
   const Store& store_;

@@ -14,6 +14,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kIdle = 0.1;  // beyond the margin: such rows need not be at hand
 constexpr double kSampleTolerance = 0.01;
+constexpr double kSettledEnough = 0.1;
 constexpr double kStartTolerance = 0.1;
 constexpr double kFewFinds = 0.002;        // of the rows looked at; n / rows, where that is less
 constexpr double kLeastFall = 0.1;         // of the tolerance: a smaller fall of the objective ends the outer steps
@@ -34,6 +35,7 @@ std::vector<double> rounded(const std::vector<double>& weights) {
 // All of it that is not an array.
 struct Saved {
   uint64_t start_rows = 0;
+  uint64_t rows_at_last_forgetting = 0;
   uint64_t turn = 0;
   uint64_t scanned = 0;
   uint64_t traversed = 0;
@@ -123,6 +125,8 @@ bool IndexedTask::can_be_left(uint32_t page, const MetricForest::Child& child, d
 
 size_t IndexedTask::look_at(uint32_t number, size_t most, Found& found) {
   const std::shared_ptr<const Chunk> chunk = cache_.page(number);
+  page_bytes_ = std::max<uint64_t>(page_bytes_, chunk->memory_bytes());
+  last_pages_.push_back(number);
   const std::vector<double>& at = notes_.at();
   const bool same = at == anchor_;
   const double w_norm = std::sqrt(squared(at));
@@ -179,8 +183,19 @@ size_t IndexedTask::look_at(uint32_t number, size_t most, Found& found) {
   return taken;
 }
 
+void IndexedTask::look_again(size_t most, Found& found) {
+  std::vector<uint32_t> pages = std::exchange(last_pages_, {});
+  const size_t held = std::min<size_t>(pages.size(), cache_.capacity() / std::max<uint64_t>(1, page_bytes_));
+  std::reverse(pages.begin(), pages.end());
+  pages.resize(held);
+  for (const uint32_t page : pages)
+    if (notes_.is_due(page, true) && (most == 0 || found.rows < most))
+      look_at(page, most - std::min(most, found.rows), found);
+}
+
 IndexedTask::Found IndexedTask::query(size_t most, bool thorough, PageSearch& search, size_t most_pages) {
   Found found;
+  if (thorough) look_again(most, found);
   search.begin({.weights = notes_.at(),
                 .bias = problem_.bias,
                 .turn = turn_,
@@ -239,13 +254,13 @@ void IndexedTask::set_anchor(const std::vector<double>& weights) {
   notes_.move_anchor(distance(weights, anchor_));
   anchor_ = weights;
   classify_active();
-  if (is_crowded()) forget_idle_rows();
 }
 
 // Rows without a say, clearly beyond the margin or outliers, go back to their pages: what a page knows of its rows is
 // made true for them too.
 void IndexedTask::forget_idle_rows() {
   ActiveRows& rows = active_.rows();
+  active_.settle(kSettledEnough);
   const std::vector<double>& w = active_.weights();
   std::vector<uint8_t> keep(rows.size(), 1);
   size_t idle = 0;
@@ -255,7 +270,9 @@ void IndexedTask::forget_idle_rows() {
     keep[i] = 0;
     ++idle;
   });
+  rows_at_last_forgetting_ = rows.size();
   if (idle < rows.size() / 4) return;
+  rows_at_last_forgetting_ -= idle;
   const double w_norm = std::sqrt(squared(w));
   const double anchor_norm = std::sqrt(squared(anchor_));
   notes_.begin_returns(w);
@@ -295,6 +312,7 @@ void IndexedTask::step() {
     step_with_check();
   else
     step_by_sample();
+  if (!done_ && is_crowded() && has_many_new_rows()) forget_idle_rows();
   count_reading();
 }
 
@@ -304,8 +322,8 @@ void IndexedTask::step_by_sample() {
   const uint64_t turn = turn_;
   const Found found = next_rows();
   work_on_block(found);
-  // A convex start that would need rows from files has cost enough.
-  const bool enough = !anchored_ && problem_.truncate && is_crowded();
+  // A convex start has cost enough when its rows are too many, though idle ones were just forgotten.
+  const bool enough = !anchored_ && problem_.truncate && is_crowded() && !has_many_new_rows();
   if (!enough && (found.rows >= settings_.query || (turn <= kTrialTurns && notes_.pages() >= kPagesToJudge))) return;
   const double share = static_cast<double>(found.rows) / std::max(1.0, static_cast<double>(found.traversed));
   const double few = std::min(kFewFinds, static_cast<double>(settings_.query) / static_cast<double>(rows_));
@@ -321,6 +339,7 @@ void IndexedTask::step_by_sample() {
 void IndexedTask::end_start() {
   anchored_ = true;
   checking_ = false;
+  rows_at_last_forgetting_ = 0;
   set_anchor(active_.weights());
 }
 
@@ -383,6 +402,7 @@ void IndexedTask::try_outer_step(double primal, double dual) {
   best_ = at;
   certificate_ = {primal, dual};
   ++outer_steps_;
+  rows_at_last_forgetting_ = 0;
   const bool same = !changed && found.losses == 0 && notes_.outliers() == last_outliers;
   if (same || fall <= kLeastFall * settings_.tolerance * objective) finish();
 }
@@ -432,6 +452,7 @@ void IndexedTask::save(SnapshotWriter& to, const std::string& name) const {
   to.put(name + "best", std::span<const double>(best_));
   to.put(name + "objectives", std::span<const double>(objectives_));
   const Saved saved{.start_rows = start_rows_,
+                    .rows_at_last_forgetting = rows_at_last_forgetting_,
                     .turn = turn_,
                     .scanned = scan_.position(),
                     .traversed = traversed_,
@@ -463,6 +484,7 @@ void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   Saved saved;
   from.take(name + "state", std::span<Saved>(&saved, 1));
   start_rows_ = saved.start_rows;
+  rows_at_last_forgetting_ = saved.rows_at_last_forgetting;
   turn_ = saved.turn;
   scan_.set_position(saved.scanned);
   traversed_ = saved.traversed;

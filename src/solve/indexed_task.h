@@ -86,6 +86,8 @@ class IndexedTask {
   // 0: at all pages that are due, and none does.
   Found query(size_t most, bool thorough, PageSearch& search, size_t most_pages = std::numeric_limits<size_t>::max());
   size_t look_at(uint32_t page, size_t most, Found& found);
+  // Due pages among those that were looked at last, which are likely still in the cache.
+  void look_again(size_t most, Found& found);
   Found next_rows();
   void judge_index(const Found& found, bool by_forest);
   void work_on_block(const Found& found);
@@ -95,6 +97,8 @@ class IndexedTask {
   void set_anchor(const std::vector<double>& weights);
   bool classify_active();
   void forget_idle_rows();
+  // Since idle ones were last forgotten.
+  bool has_many_new_rows() const { return active().size() >= rows_at_last_forgetting_ + rows_at_last_forgetting_ / 4; }
   bool is_crowded() const { return active_.rows().bytes() > settings_.descent.bytes / 2; }
   void step_by_sample();
   void end_start();
@@ -123,7 +127,10 @@ class IndexedTask {
   RowSet members_;                   // active rows, by place in the pages
   std::vector<uint64_t> strangers_;  // ids of active rows that were not met in a page yet, increasing
   PageNotes notes_;
-  size_t start_rows_ = 0;  // the first active ones, which may be met in a page or not
+  std::vector<uint32_t> last_pages_;  // that were looked at, the latest last
+  uint64_t page_bytes_ = 0;           // in memory, of the largest that was looked at
+  size_t start_rows_ = 0;             // the first active ones, which may be met in a page or not
+  size_t rows_at_last_forgetting_ = 0;
 
   std::vector<double> anchor_;  // where outliers are outliers
   std::vector<double> best_;    // of the last outer step that was taken, as they will be saved

@@ -74,6 +74,11 @@ void PageCache::set_capacity(uint64_t bytes) {
   make_room();
 }
 
+uint64_t PageCache::capacity() const {
+  const std::lock_guard lock(mutex_);
+  return capacity_;
+}
+
 uint64_t PageCache::used() const {
   const std::lock_guard lock(mutex_);
   return used_;

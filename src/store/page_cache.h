@@ -22,6 +22,7 @@ class PageCache {
 
   // Less, as others need memory: what is too much goes at once.
   void set_capacity(uint64_t bytes);
+  uint64_t capacity() const;
   uint64_t used() const;
   // Of everything that was read, here and for others.
   ReadCosts costs() const;

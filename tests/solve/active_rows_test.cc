@@ -67,6 +67,27 @@ TEST_F(Active, SlideThroughFilesWhereTheyDoNotFit) {
   EXPECT_EQ(active.take_bytes_read(), 0U);
 }
 
+TEST_F(Active, AWalkMeetsEachOnceAndReadsNoMoreThanDoesNotFit) {
+  constexpr uint64_t kBytes = 300'000;
+  ActiveRows active(store_, kBytes, folder_ / "active-");
+  fill(active);
+  ASSERT_TRUE(active.in_files());
+  const uint64_t too_many = active.bytes() - kBytes;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<int> met(active.size());
+    active.walk([&](const ActiveRows::Ranges& here) {
+      for (const auto& [first, end] : here)
+        for (size_t i = first; i < end; ++i) {
+          expect_row(active, i);
+          ++met[i];
+        }
+      EXPECT_LE(active.bytes_here(), kBytes);
+    });
+    EXPECT_EQ(met, std::vector<int>(active.size(), 1));
+    EXPECT_LE(active.take_bytes_read(), too_many + kBytes / 8) << "more than what did not fit, and a shelf or two";
+  }
+}
+
 TEST_F(Active, KeepThePinnedOnesWhileOthersCome) {
   ActiveRows active(store_, 100'000, folder_ / "active-");
   fill(active);
