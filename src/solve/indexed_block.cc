@@ -57,6 +57,7 @@ class IndexedRun {
     }
     if (const auto checkpoint = run_.take_checkpoint()) {
       for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->restore(*checkpoint, name(i));
+      share_memory();
     } else {
       start();
     }

@@ -36,6 +36,8 @@ std::vector<double> rounded(const std::vector<double>& weights) {
 struct Saved {
   uint64_t start_rows = 0;
   uint64_t rows_at_last_forgetting = 0;
+  uint64_t page_bytes = 0;
+  uint64_t looks = 0;
   uint64_t turn = 0;
   uint64_t scanned = 0;
   uint64_t traversed = 0;
@@ -72,6 +74,7 @@ IndexedTask::IndexedTask(const Problem& problem, const Task& task, const MetricF
       page_begin_(row_begins(forest.pages())),
       members_(page_begin_.back()),
       notes_(forest.pages().chunks().size(), problem.weights()),
+      last_look_(notes_.pages()),
       anchor_(problem.weights()),
       best_(problem.weights()),
       inner_tolerance_(settings.tolerance) {
@@ -126,7 +129,7 @@ bool IndexedTask::can_be_left(uint32_t page, const MetricForest::Child& child, d
 size_t IndexedTask::look_at(uint32_t number, size_t most, Found& found) {
   const std::shared_ptr<const Chunk> chunk = cache_.page(number);
   page_bytes_ = std::max<uint64_t>(page_bytes_, chunk->memory_bytes());
-  last_pages_.push_back(number);
+  last_look_[number] = ++looks_;
   const std::vector<double>& at = notes_.at();
   const bool same = at == anchor_;
   const double w_norm = std::sqrt(squared(at));
@@ -183,24 +186,32 @@ size_t IndexedTask::look_at(uint32_t number, size_t most, Found& found) {
   return taken;
 }
 
-void IndexedTask::look_again(size_t most, Found& found) {
-  std::vector<uint32_t> pages = std::exchange(last_pages_, {});
-  const size_t held = std::min<size_t>(pages.size(), cache_.capacity() / std::max<uint64_t>(1, page_bytes_));
-  std::reverse(pages.begin(), pages.end());
-  pages.resize(held);
-  for (const uint32_t page : pages)
-    if (notes_.is_due(page, true) && (most == 0 || found.rows < most))
-      look_at(page, most - std::min(most, found.rows), found);
+std::vector<uint32_t> IndexedTask::look_again(size_t most, Found& found) {
+  const uint64_t held = std::min<uint64_t>(looks_, cache_.capacity() / std::max<uint64_t>(1, page_bytes_));
+  std::vector<uint32_t> pages;
+  for (uint32_t page = 0; page < last_look_.size(); ++page)
+    if (last_look_[page] > looks_ - held) pages.push_back(page);
+  std::sort(pages.begin(), pages.end(), [&](uint32_t a, uint32_t b) { return last_look_[a] > last_look_[b]; });
+  std::erase_if(pages, [&](uint32_t page) {
+    if (!notes_.is_due(page, true) || (most > 0 && found.rows >= most)) return true;
+    look_at(page, most - std::min(most, found.rows), found);
+    return false;
+  });
+  std::sort(pages.begin(), pages.end());
+  return pages;
 }
 
 IndexedTask::Found IndexedTask::query(size_t most, bool thorough, PageSearch& search, size_t most_pages) {
   Found found;
-  if (thorough) look_again(most, found);
+  const std::vector<uint32_t> seen = thorough ? look_again(most, found) : std::vector<uint32_t>();
   search.begin({.weights = notes_.at(),
                 .bias = problem_.bias,
                 .turn = turn_,
                 .thorough = thorough,
-                .is_due = [&](uint32_t page) { return notes_.is_due(page, thorough); },
+                .is_due =
+                    [&](uint32_t page) {
+                      return notes_.is_due(page, thorough) && !std::binary_search(seen.begin(), seen.end(), page);
+                    },
                 .can_be_left = [&](uint32_t page, const MetricForest::Child& child,
                                    double score) { return can_be_left(page, child, score); }});
   for (size_t pages = 0; pages < most_pages && (most == 0 || found.rows < most); ++pages) {
@@ -448,11 +459,14 @@ void IndexedTask::save(SnapshotWriter& to, const std::string& name) const {
   notes_.save(to, name);
   members_.save(to, name + "members");
   to.put(name + "strangers", std::span<const uint64_t>(strangers_));
+  to.put(name + "last looks", std::span<const uint64_t>(last_look_));
   to.put(name + "anchor", std::span<const double>(anchor_));
   to.put(name + "best", std::span<const double>(best_));
   to.put(name + "objectives", std::span<const double>(objectives_));
   const Saved saved{.start_rows = start_rows_,
                     .rows_at_last_forgetting = rows_at_last_forgetting_,
+                    .page_bytes = page_bytes_,
+                    .looks = looks_,
                     .turn = turn_,
                     .scanned = scan_.position(),
                     .traversed = traversed_,
@@ -477,6 +491,7 @@ void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   members_.restore(from, name + "members");
   strangers_.resize(from.count<uint64_t>(name + "strangers"));
   from.take(name + "strangers", std::span<uint64_t>(strangers_));
+  from.take(name + "last looks", std::span<uint64_t>(last_look_));
   from.take(name + "anchor", std::span<double>(anchor_));
   from.take(name + "best", std::span<double>(best_));
   objectives_.resize(from.count<double>(name + "objectives"));
@@ -485,6 +500,8 @@ void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   from.take(name + "state", std::span<Saved>(&saved, 1));
   start_rows_ = saved.start_rows;
   rows_at_last_forgetting_ = saved.rows_at_last_forgetting;
+  page_bytes_ = saved.page_bytes;
+  looks_ = saved.looks;
   turn_ = saved.turn;
   scan_.set_position(saved.scanned);
   traversed_ = saved.traversed;

@@ -29,7 +29,7 @@ class IndexedTask {
   // In memory.
   static constexpr uint64_t kBytesPerWeight = 9 * sizeof(double);
   static uint64_t bytes_for_notes(uint64_t rows, uint64_t pages, size_t weights) {
-    return RowSet::bytes(rows) + pages * sizeof(uint64_t) + PageNotes::bytes(pages, weights);
+    return RowSet::bytes(rows) + 2 * pages * sizeof(uint64_t) + PageNotes::bytes(pages, weights);
   }
 
   // `search`: another order in which pages are looked at; as a rule the forest's.
@@ -86,8 +86,8 @@ class IndexedTask {
   // 0: at all pages that are due, and none does.
   Found query(size_t most, bool thorough, PageSearch& search, size_t most_pages = std::numeric_limits<size_t>::max());
   size_t look_at(uint32_t page, size_t most, Found& found);
-  // Due pages among those that were looked at last, which are likely still in the cache.
-  void look_again(size_t most, Found& found);
+  // At due pages among those that were looked at last, which are likely still in the cache; which ones, increasing.
+  std::vector<uint32_t> look_again(size_t most, Found& found);
   Found next_rows();
   void judge_index(const Found& found, bool by_forest);
   void work_on_block(const Found& found);
@@ -127,9 +127,11 @@ class IndexedTask {
   RowSet members_;                   // active rows, by place in the pages
   std::vector<uint64_t> strangers_;  // ids of active rows that were not met in a page yet, increasing
   PageNotes notes_;
-  std::vector<uint32_t> last_pages_;  // that were looked at, the latest last
-  uint64_t page_bytes_ = 0;           // in memory, of the largest that was looked at
-  size_t start_rows_ = 0;             // the first active ones, which may be met in a page or not
+  // When each page was last looked at, counted in looks; 0: never.
+  std::vector<uint64_t> last_look_;
+  uint64_t looks_ = 0;
+  uint64_t page_bytes_ = 0;  // in memory, of the largest that was looked at
+  size_t start_rows_ = 0;    // the first active ones, which may be met in a page or not
   size_t rows_at_last_forgetting_ = 0;
 
   std::vector<double> anchor_;  // where outliers are outliers
