@@ -168,6 +168,8 @@ void ActiveRows::keep(const std::vector<uint8_t>& keep) {
       load(number);
     }
     shelf.cache->keep(own);
+    shelf.cache->shrink();
+    shelf.room = shelf.cache->capacity();
     shelf.rows = shelf.cache->size();
     shelf.file = 0;
     here_ -= shelf.bytes - shelf.cache->used();

@@ -74,10 +74,7 @@ void ForestSearch::open(uint32_t number, double rank) {
   std::vector<double> cosines2(count);
   size_t closest = 0;
   for (size_t k = 0; k < count; ++k) {
-    const size_t begin = node->begin[k];
-    const size_t size = node->begin[k + 1] - begin;
-    const double product = exact_dot(std::span(node->index).subspan(begin, size),
-                                     std::span(node->value).subspan(begin, size), query_.weights.data());
+    const double product = exact_dot(node->pivot_index(k), node->pivot_value(k), query_.weights.data());
     const double score = query_.bias >= 0 ? product + query_.bias * query_.weights.back() : product;
     scores[k] = score;
     const double norms2 = weights2_ * node->norm2[k];

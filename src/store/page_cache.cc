@@ -1,12 +1,14 @@
 #include "store/page_cache.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 
 namespace linblock {
 
 namespace {
 
 constexpr uint64_t kEntryBytes = 160;  // of a page's places in the list and the table
+constexpr uint64_t kHoles = 8;         // no more than one such part of the capacity
 
 uint64_t key_of_page(uint32_t number) { return uint64_t{number} << 1; }
 uint64_t key_of_node(uint32_t number) { return uint64_t{number} << 1 | 1; }
@@ -20,14 +22,19 @@ const PageCache::Entry* PageCache::find(uint64_t key) {
   return &entries_.front();
 }
 
+std::shared_ptr<Chunk> PageCache::take_spare() {
+  return spare_ ? std::exchange(spare_, nullptr) : std::make_shared<Chunk>();
+}
+
 std::shared_ptr<const Chunk> PageCache::page(uint32_t number) {
+  std::shared_ptr<Chunk> chunk;
   {
     const std::lock_guard lock(mutex_);
     if (const Entry* entry = find(key_of_page(number))) return entry->page;
+    chunk = take_spare();
   }
   // Read without the lock: two threads may read the same page, and both are right.
   const Stopwatch reading;
-  auto chunk = std::make_shared<Chunk>();
   forest_.pages().read(number, *chunk);
   const uint64_t bytes = chunk->memory_bytes() + kEntryBytes;
   ReadCosts costs{.bytes = forest_.pages().chunks()[number].extent()};
@@ -63,9 +70,15 @@ void PageCache::keep(Entry entry, const ReadCosts& costs) {
 void PageCache::make_room() {
   while (used_ > capacity_ && !entries_.empty()) {
     used_ -= entries_.back().bytes;
+    gone_ += entries_.back().bytes;
+    if (entries_.back().page.use_count() == 1) spare_ = std::move(entries_.back().page);
     places_.erase(entries_.back().key);
     entries_.pop_back();
   }
+  // Pages of all sizes come and go, and leave holes between those that stay.
+  if (gone_ <= capacity_ / kHoles) return;
+  return_free_memory();
+  gone_ = 0;
 }
 
 void PageCache::set_capacity(uint64_t bytes) {

@@ -95,6 +95,16 @@ void RowCache::keep(const std::vector<uint8_t>& keep) {
   entries_.resize(kept);
 }
 
+void RowCache::shrink() {
+  if (resident_ == nullptr) {
+    Buffer smaller(used_);
+    if (used_ > 0) std::memcpy(smaller.data(), memory_.data(), used_);
+    memory_ = std::move(smaller);
+  }
+  entries_.shrink_to_fit();
+  capacity_ = used();
+}
+
 void RowCache::save(SnapshotWriter& to, const std::string& name) const {
   to.put(name + "kept sizes", std::span<const uint64_t>(std::array<uint64_t, 2>{entries_.size(), used_}));
   to.put(name + "kept rows", std::span<const Entry>(entries_));

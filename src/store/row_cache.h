@@ -41,6 +41,8 @@ class RowCache {
   bool add(Origin origin, const EncodedRow& row);
   // Those with a 0 in `keep` go; the others stay in their order.
   void keep(const std::vector<uint8_t>& keep);
+  // Gives back the memory that its rows do not take: no row can be added any more.
+  void shrink();
 
   // Under names that begin with `name`.
   void save(SnapshotWriter& to, const std::string& name = "") const;

@@ -62,6 +62,20 @@ TEST_F(TrainMemory, HoldsForMethodsOverTheWeights) {
   expect_trained({"--solver", "cmls", "--max-passes", "5"});
 }
 
+TEST_F(TrainMemory, HoldsForAnIndexAndWhatItLeadsTo) {
+  const std::string text = folder_ / "clusters.svm";
+  ASSERT_EQ(linblock({"generate", "clusters", "-o", text, "--rows", "200000", "--features", "54", "-q"}).exit_code, 0);
+  ASSERT_EQ(linblock({"pack", text, "-o", store_, "--codec", "none", "--chunk-bytes", "256K", "-q"}).exit_code, 0);
+  std::filesystem::remove(text);
+  ASSERT_GE(stored_bytes(), 2 * kBudget);
+  expect_held(in_sixteen_megabytes({"index", store_}));
+  expect_trained({"--solver", "indexed", "--loss", "hinge", "--threads", "1", "--max-passes", "60"});
+  expect_trained({"--solver", "indexed", "--loss", "squared-hinge", "--cost", "10", "--threads", "4", "--max-passes",
+                  "60", "--checkpoint-seconds", "0.1"});
+  expect_trained({"--solver", "indexed", "--loss", "squared-hinge", "--block-solver", "newton", "--max-passes", "30"});
+  expect_trained({"--solver", "dual", "--loss", "hinge", "--truncate", "1"});
+}
+
 TEST_F(TrainMemory, HoldsForManyFeatures) {
   make_store(40000, {"--features", "300000", "--nonzeros", "60"});
   expect_trained({"--loss", "hinge"});
