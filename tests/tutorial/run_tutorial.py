@@ -120,7 +120,8 @@ def run_block(block: Block, folder: str, environment: dict[str, str]) -> list[st
     printed = done.stdout.decode(errors="replace")
     if done.returncode != block.exit_code:
         commands = "\n".join(block.lines)
-        raise PageError(f"line {block.line}: exit code {done.returncode} instead of {block.exit_code}\n{commands}\n--- printed:\n{printed}")
+        raise PageError(f"line {block.line}: exit code {done.returncode} instead of {block.exit_code}\n{commands}\n"
+                        f"--- printed:\n{printed}")
     return [line for line in printed.splitlines() if not PROGRESS.match(line)]
 
 
