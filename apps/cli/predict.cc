@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/evaluation.h"
+#include "cli/outputs.h"
 #include "learn/evaluate.h"
 
 namespace linblock::cli {
@@ -33,6 +34,11 @@ void run_predict(const PredictRequest& request, Session& session) {
          "--probability needs a logistic or a calibrated model, and '{}' is {} alone: train with --loss logistic or "
          "with --calibrate",
          request.model, model.solver_type);
+  if (!request.output.empty()) {
+    std::vector<std::string> read = request.inputs;
+    read.push_back(request.model);
+    check_output(request.output, "--output", read);
+  }
   File file = request.output.empty() ? File::standard_output() : File::create(request.output);
   std::string lines;
   const auto flush = [&] {

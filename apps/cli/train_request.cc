@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/outputs.h"
 #include "learn/examples.h"
 #include "learn/model.h"
 #include "learn/state.h"
@@ -110,12 +111,6 @@ void check_options(const TrainRequest& request, const CLI::App& command) {
     fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
 }
 
-void check_output(const std::string& path, const char* option) {
-  if (path_kind(path) == PathKind::directory) fail(ErrorKind::usage, "{}: '{}' is a folder: name a file", option, path);
-  if (path_kind(parent_directory(path)) != PathKind::directory)
-    fail(ErrorKind::io, "{}: cannot create '{}': the folder '{}' does not exist", option, path, parent_directory(path));
-}
-
 // What --warm goes on from. A run that was interrupted may have it in its checkpoint already.
 void check_warm(const TrainRequest& request) {
   if (request.options.warm.empty() || path_kind(request.checkpoint_folder()) == PathKind::directory) return;
@@ -177,8 +172,10 @@ void check_learning(TrainRequest& request, const CLI::App& command) {
 
 void check_request(TrainRequest& request, const CLI::App& command) {
   check_learning(request, command);
-  check_output(request.model, "--output");
-  if (!request.trace.empty()) check_output(request.trace, "--trace");
+  std::vector<std::string> read = request.options.inputs;
+  read.insert(read.end(), request.options.test.begin(), request.options.test.end());
+  check_model_output(request.model, read);
+  if (!request.trace.empty()) check_trace_output(request.trace, read);
   check_inputs(request.options.test, "--test");
   check_warm(request);
 }

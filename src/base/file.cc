@@ -329,6 +329,16 @@ uint64_t free_disk_bytes(const std::string& path) {
   return static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
 }
 
+void check_not_read(const std::string& path, std::string_view option, const std::vector<std::string>& inputs) {
+  struct stat written {};
+  if (::stat(path.c_str(), &written) != 0) return;
+  for (const std::string& input : inputs) {
+    struct stat read {};
+    if (::stat(input.c_str(), &read) == 0 && read.st_dev == written.st_dev && read.st_ino == written.st_ino)
+      fail(ErrorKind::usage, "{}: '{}' is read by this command, and would be lost: choose another name", option, path);
+  }
+}
+
 std::string parent_directory(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
   if (end == std::string::npos) return "/";

@@ -94,6 +94,8 @@ struct FileStamp {
 FileStamp file_stamp(const std::string& path);
 uint64_t free_disk_bytes(const std::string& path);
 std::string parent_directory(const std::string& path);
+// Throws a usage error where a file that is to be written is one of those that are read: they would be lost.
+void check_not_read(const std::string& path, std::string_view option, const std::vector<std::string>& inputs);
 // `limit` guards against a path that points at something huge.
 std::vector<unsigned char> read_whole_file(const std::string& path, uint64_t limit);
 // Write a temporary, sync it, rename it over `path`, sync the directory: readers see the old bytes or the new.

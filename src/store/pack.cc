@@ -88,7 +88,10 @@ class Packer {
         source_(inputs, plan_.piece_bytes, plan_.longest_line, plan_.window_bytes),
         writer_(writer) {
     if (!options.weights.empty()) weights_.emplace(options.weights);
-    if (!options.rejects.empty()) rejects_ = File::create(options.rejects);
+    if (!options.rejects.empty()) {
+      check_not_read(options.rejects, "--rejects", inputs);
+      rejects_ = File::create(options.rejects);
+    }
     parsing_.most_bad = options.max_bad_rows;
     const StoreInfo& info = writer.info();
     const bool settled = info.has_features || info.index_base_given;  // an existing store's base
