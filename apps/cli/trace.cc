@@ -34,11 +34,13 @@ void Trace::write(const std::string& line) {
   size_ += text.size();
 }
 
-void Trace::begin(const TrainOptions& options, const Plan& plan, uint64_t memory_bytes, bool resumed) {
+void Trace::begin(const std::vector<std::string>& command, const TrainOptions& options, const Plan& plan,
+                  uint64_t memory_bytes, bool resumed) {
   if (path_.empty()) return;
   file_ = resumed ? File::open_update(path_) : File::create(path_);
   size_ = resumed ? file_.size() : 0;
   write(Json{{"event", resumed ? "resume" : "begin"},
+             {"command", command},
              {"inputs", options.inputs},
              {"loss", name_of(options.loss)},
              {"truncate", options.truncate ? Json(*options.truncate) : Json(nullptr)},
@@ -55,7 +57,7 @@ void Trace::begin(const TrainOptions& options, const Plan& plan, uint64_t memory
                {"cache_bytes", plan.cache_bytes},
                {"chunks_per_block", plan.chunks_per_block},
                {"inner", plan.inner}}}}
-            .dump());
+            .dump(-1, ' ', false, Json::error_handler_t::replace));  // names of files may be no UTF-8
 }
 
 void Trace::block(const BlockReport& report) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "learn/train.h"
@@ -15,7 +16,8 @@ class Trace {
   explicit Trace(const std::string& path) : path_(path) {}
 
   // A run that goes on from a checkpoint adds to what is there.
-  void begin(const TrainOptions& options, const Plan& plan, uint64_t memory_bytes, bool resumed);
+  void begin(const std::vector<std::string>& command, const TrainOptions& options, const Plan& plan,
+             uint64_t memory_bytes, bool resumed);
   void block(const BlockReport& report);
   void pass(const PassReport& report, std::optional<double> test_accuracy);
   void end(const Summary& summary, double seconds, std::optional<double> test_accuracy);
