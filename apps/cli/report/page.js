@@ -251,7 +251,7 @@ function numbers(run) {
 const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 function inFull(run) {
   const got = result(run), { begin } = run, cut = got.truncated;
-  const facts = { command: begin.command && element("code", {}, begin.command.map(quoted).join(" ")), plan: begin.plan.words,
+  const facts = { command: begin.command && element("code", {}, ...begin.command.flatMap(word => [element("span", {}, quoted(word)), " "])), plan: begin.plan.words,
     certificate: `primal ${orNone(exact, got.primal)}, dual ${orNone(exact, got.dual)}, gap ${orNone(percent, got.gap)}, ${got.certified ? "" : "not "}certified` +
       `; wanted ${percent(begin.tolerance)}`,
     "truncated loss": cut && `objective ${exact(cut.objective)}, ${digits(cut.outliers)} outliers, ${digits(cut.outer_steps)} steps; ` +
