@@ -66,13 +66,9 @@ Json run_json(const TraceRun& run, size_t most, size_t& shown) {
                          [](const auto& left, const auto& right) { return left.second < right.second; });
     memory.push_back({rounded(peak->first), rounded(peak->second)});
   }
-  return {{"trace", run.path},
-          {"begin", run.begin},
-          {"end", run.end},
-          {"resumed", run.resumed},
-          {"pass_lines", run.passes.size()},
-          {"columns", columns},
-          {"memory", memory}};
+  return {{"trace", run.path},    {"begin", run.begin},     {"end", run.end},
+          {"groups", run.groups}, {"resumed", run.resumed}, {"pass_lines", run.passes.size()},
+          {"columns", columns},   {"memory", memory}};
 }
 
 }  // namespace

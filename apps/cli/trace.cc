@@ -37,9 +37,12 @@ void Trace::write(const std::string& line) {
 void Trace::begin(const std::vector<std::string>& command, const TrainOptions& options, const Plan& plan,
                   uint64_t memory_bytes, bool resumed) {
   if (path_.empty()) return;
-  file_ = resumed ? File::open_update(path_) : File::create(path_);
-  size_ = resumed ? file_.size() : 0;
-  write(Json{{"event", resumed ? "resume" : "begin"},
+  const char* event = file_.is_open() ? "group" : resumed ? "resume" : "begin";
+  if (!file_.is_open()) {
+    file_ = resumed ? File::open_update(path_) : File::create(path_);
+    size_ = resumed ? file_.size() : 0;
+  }
+  write(Json{{"event", event},
              {"command", command},
              {"inputs", options.inputs},
              {"loss", name_of(options.loss)},
@@ -51,6 +54,7 @@ void Trace::begin(const std::vector<std::string>& command, const TrainOptions& o
              {"memory_bytes", memory_bytes},
              {"plan",
               {{"words", plan.describe()},
+               {"tasks", plan.tasks},
                {"weights_bytes", plan.weights_bytes},
                {"duals_bytes", plan.duals_bytes},
                {"window_bytes", plan.window_bytes},

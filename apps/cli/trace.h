@@ -15,7 +15,7 @@ class Trace {
   // An empty path: nothing is written.
   explicit Trace(const std::string& path) : path_(path) {}
 
-  // A run that goes on from a checkpoint adds to what is there.
+  // A run that goes on from a checkpoint adds to what is there; called again, the next group of tasks begins.
   void begin(const std::vector<std::string>& command, const TrainOptions& options, const Plan& plan,
              uint64_t memory_bytes, bool resumed);
   void block(const BlockReport& report);

@@ -94,8 +94,8 @@ class TraceReader {
       begin(std::move(json));
     else if (runs_.empty())
       refuse(fmt::format("the first event is '{}', and should be 'begin' or 'resume'", event));
-    else if (event == "resume")
-      resume();
+    else if (event == "resume" || event == "group")
+      go_on(event == "group");
     else if (event == "block")
       remember_memory(seconds_.at(number(json, "seconds")), number(json, "resident_bytes"));
     else if (event == "pass")
@@ -116,12 +116,14 @@ class TraceReader {
     if (json.contains("command") && !json["command"].is_array()) refuse("'command' is no list");
     runs_.push_back({.path = path_, .begin = std::move(json)});
     seconds_ = bytes_ = {};
+    passes_before_ = last_pass_ = 0;
     stride_ = 1;
     merged_ = 0;
   }
 
-  void resume() {
-    ++runs_.back().resumed;
+  void go_on(bool next_group) {
+    ++(next_group ? runs_.back().groups : runs_.back().resumed);
+    if (next_group) passes_before_ += last_pass_;
     runs_.back().end = nullptr;
     seconds_.restart();
     bytes_.restart();
@@ -134,6 +136,8 @@ class TraceReader {
       numbers[column] = number(json, kPassColumnNames[column]);
     for (const PassColumn column : {kPrimal, kDual, kGap, kTestAccuracy})
       numbers[column] = number_or_null(json, kPassColumnNames[column]);
+    last_pass_ = numbers[kPass];
+    numbers[kPass] += passes_before_;
     numbers[kSeconds] = seconds_.at(number(json, "seconds"));
     numbers[kBytesRead] = bytes_.at(number(json, "bytes_read"));
     numbers[kResident] = number(json, "resident_bytes");
@@ -175,6 +179,8 @@ class TraceReader {
   std::vector<TraceRun> runs_;
   Onward seconds_;
   Onward bytes_;
+  double passes_before_ = 0;  // of earlier groups
+  double last_pass_ = 0;
   size_t stride_ = 1;  // lines a point of memory
   size_t merged_ = 0;  // lines in the last one, while it is not full
 };

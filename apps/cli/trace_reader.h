@@ -37,10 +37,11 @@ using PassNumbers = std::array<double, kPassColumns>;
 
 struct TraceRun {
   std::string path;
-  nlohmann::ordered_json begin;                        // the line itself
-  nlohmann::ordered_json end = nullptr;                // null: the run has not ended
-  size_t resumed = 0;                                  // how often it went on from a checkpoint
-  std::vector<PassNumbers> passes = {};                // seconds and bytes go on where a run was resumed
+  nlohmann::ordered_json begin;          // the line itself
+  nlohmann::ordered_json end = nullptr;  // null: the run has not ended
+  size_t groups = 1;                     // of tasks, trained one after another
+  size_t resumed = 0;                    // how often it went on from a checkpoint
+  std::vector<PassNumbers> passes = {};  // seconds and bytes go on where a run was resumed or a group began, passes too
   std::vector<std::pair<double, double>> memory = {};  // seconds, resident bytes; at most 400, peaks kept
 };
 

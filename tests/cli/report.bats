@@ -84,6 +84,24 @@ for key in ("seconds", "bytes_read"):
     assert abs(second - 2 * first) < 1e-5 * second, (key, first, second)'
 }
 
+@test "groups of classes are one run, whose passes, seconds and bytes go on from group to group" {
+  linblock generate documents -o many.svm --rows 500 --classes 30 --features 200000 -q
+  linblock train many.svm -o m --trace groups.jsonl --memory 16M --loss hinge --max-passes 2 -q
+  [ "$(grep -c '"event":"begin"' groups.jsonl)" -eq 1 ]
+  groups=$(($(grep -c '"event":"group"' groups.jsonl) + 1))
+  [ "$groups" -gt 1 ]
+  linblock report groups.jsonl -o report.html -q
+  data_of report.html
+  python3 -c '
+import json, sys
+(run,) = json.load(open("data.json"))
+groups = int(sys.argv[1])
+assert run["groups"] == groups and run["columns"]["pass"] == list(range(1, 2 * groups + 1)), run["columns"]["pass"]
+assert run["end"]["passes"] == 2 * groups
+for key in ("seconds", "bytes_read"):
+    assert run["columns"][key] == sorted(set(run["columns"][key])), (key, run["columns"][key])' "$groups"
+}
+
 @test "a trace of 300,000 blocks and 30,000 passes stays below 300 KB, first and last pass, sums and peaks kept" {
   made
   trace first

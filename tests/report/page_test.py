@@ -216,6 +216,20 @@ class PageTest(unittest.TestCase):
         self.browser.save_screenshot(str(SCREENSHOTS / f"report-{name}.png"))
         self.browser.set_window_size(1280, 1000)
 
+    def test_odd_runs_are_drawn_without_a_number_that_is_none(self):
+        begin, line, end = self.trace[0], self.passes[0], self.trace[-1]
+        same = [dict(line, seconds=1.0, bytes_read=0, gap=0.0, **{"pass": number}) for number in (1, 2, 3)]
+        nothing = dict.fromkeys(("seconds", "bytes_read", "primal", "resident_bytes", "solve_seconds", "wait_seconds", "read_seconds", "decode_seconds"), 0)
+        huge = [dict(line, seconds=4e4 * number, bytes_read=5e12 * number, primal=1e14 / number, gap=1e8 / number**9, **{"pass": number}) for number in range(1, 200)]
+        old = {key: value for key, value in begin.items() if key != "command"}
+        for lines in ([begin], [begin, line], [old, *same], [begin, dict(line, gap=None, dual=None, test_accuracy=None, **nothing), end], [begin, *huge, end]):
+            (self.folder / "odd.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in lines))
+            self.linblock("report", "odd.jsonl", "-o", "odd.html", "-q")
+            self.browser.get((self.folder / "odd.html").as_uri())
+            for button in ('[data-x="bytes_read"]', '[data-log=""]', '[data-x="pass"]', '[data-x="seconds"]'):
+                self.press(button)
+                self.assertNotRegex(self.browser.execute_script("return document.querySelector('main').outerHTML"), "NaN|Infinity|undefined|\\[object")
+
     def test_nothing_is_loaded_but_the_page(self):
         messages = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
         asked = {message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"}

@@ -164,8 +164,8 @@ function curves(parent, { x, y, points, limit, limitWords, ...frame }) {
     } });
 }
 
-// That of a truncated loss is known where outliers were looked for; `primal` is that of a convex problem.
-const objective = (run, pass) => known(run.begin.truncate) ? pass.objective : pass.primal;
+// That of a truncated loss is known where outliers were looked for; `primal` is that of a convex problem. The certificate of a pass is that of one task.
+const objective = (run, pass) => known(run.begin.truncate) ? pass.objective : pass.certified && run.begin.plan.tasks > 1 ? null : pass.primal;
 const describe = (run, pass) => [run.name, `pass ${pass.pass}${pass.certified ? ", certified" : ""}`, `gap ${orNone(percent, pass.gap)}`,
   `objective ${orNone(exact, objective(run, pass))}`, known(pass.test_accuracy) ? `test accuracy ${accuracy(pass.test_accuracy)}` : null,
   `${seconds(pass.seconds)}, ${bytes(pass.bytes_read)} read`].filter(known).join("\n");
@@ -227,7 +227,9 @@ function summary() {
     objective: got => orNone(exact, got.objective), "test accuracy": got => orNone(accuracy, got.test_accuracy), passes: got => orNone(digits, got.passes),
     time: got => orNone(seconds, got.seconds), read: got => orNone(bytes, got.bytes_read),
     "peak memory": got => `${orNone(bytes, got.peak_memory_bytes)} of ${bytes(got.run.begin.memory_bytes)}` };
-  return table(Object.keys(columns), runs.map(run => {
+  const results = runs.map(run => ({ ...result(run), run }));
+  for (const [key, format] of Object.entries(columns)) if (format && results.every(got => format(got) === "–")) delete columns[key];
+  return table(Object.keys(columns), results.map(({ run, ...got }) => {
     const line = element("line", { x1: 1, x2: 25, y1: 5, y2: 5, "stroke-width": 3.5, style: `stroke: ${run.colour}`, "stroke-dasharray": run.dash });
     const button = element("button", { class: "run", "data-run": run.number, "aria-pressed": true },
       element("svg", { width: 26, height: 10, "aria-hidden": true }, line), run.name);
@@ -236,7 +238,7 @@ function summary() {
       button.setAttribute("aria-pressed", run.visible);
       draw();
     });
-    const cells = Object.values(columns).slice(1).map(format => element("td", {}, format({ ...result(run), run })));
+    const cells = Object.values(columns).slice(1).map(format => element("td", {}, format({ run, ...got })));
     return element("tr", {}, element("th", { scope: "row" }, button), ...cells);
   }));
 }
@@ -259,6 +261,7 @@ function inFull(run) {
     "support vectors": known(got.support_vectors) && digits(got.support_vectors),
     settings: [`loss ${begin.loss}`, known(begin.truncate) && `truncated at 1 + ${digits(begin.truncate)}`, `cost ${digits(begin.cost)}`,
       `solver ${begin.solver}`, `seed ${begin.seed}`, `memory ${bytes(begin.memory_bytes)}`].filter(Boolean).join(", "),
+    groups: run.groups > 1 && `${run.groups}, one after another, because the memory does not hold all classes; gap and objective are those of one group at a time`,
     data: begin.inputs.join(", "), trace: run.trace,
     resumed: run.resumed && `${run.resumed === 1 ? "once" : `${run.resumed} times`}, from a checkpoint; seconds and bytes are added up` };
   const more = element("details", {}, element("summary", {}, `The numbers of ${run.passes.length < run.pass_lines ? `${digits(run.passes.length)} of ` : ""}` +
@@ -277,7 +280,9 @@ function draw() {
   progress(lines, { title: "Test accuracy", value: (run, pass) => pass.test_accuracy, tick: percent });
   progress(lines, { title: "Objective", note: "estimates, except where certified", value: objective, tick: digits, log: true });
   for (const run of runs) if (run.visible && run.passes.length) bars(time, run);
-  curves(memory, { title: "Memory held", large: true, x: { ...axes.seconds, floor: 0 }, y: { tick: bytes, base: 1024, floor: 0 },
+  const held = runs.filter(run => run.visible).flatMap(run => [...run.memory.map(point => point[1]), run.begin.memory_bytes]);
+  const far = Math.max(...held) > 40 * Math.min(...held);
+  curves(memory, { title: "Memory held", large: true, x: { ...axes.seconds, floor: 0 }, y: { tick: bytes, base: 1024, floor: far ? undefined : 0, log: far },
     limit: run => run.begin.memory_bytes, limitWords: "allowed",
     points: run => run.memory.map(([x, y]) => ({ x, y, text: `${run.name}\n${bytes(y)} of ${bytes(run.begin.memory_bytes)}\nafter ${seconds(x)}` })) });
   for (const work of waiting.splice(0)) work();
