@@ -116,6 +116,13 @@ class PageTest(unittest.TestCase):
                 share = log(value / values[0]) / log(values[-1] / values[0])
                 self.assertAlmostEqual(point[axis], first + share * (last - first), delta=0.2)
 
+    def test_a_better_accuracy_stands_higher(self):
+        for better, (_, high) in zip(self.passes, self.curve("Test accuracy")):
+            for worse, (_, low) in zip(self.passes, self.curve("Test accuracy")):
+                if better["test_accuracy"] > worse["test_accuracy"]:
+                    self.assertLess(high, low)
+        self.assertGreater(len({line["test_accuracy"] for line in self.passes}), 1, "there is something to compare")
+
     def test_a_run_is_hidden_and_shown_by_its_name(self):
         button = 'button.run[data-run="0"]'
         self.press(button)

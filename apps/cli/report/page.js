@@ -68,7 +68,7 @@ function ticks({ low, high, log }, { base = 10, whole = false, most }) {
 function scale({ values, log = false, floor }, from, to) {
   let low = floor ?? Math.min(...values), high = Math.max(...values);
   if (!values.length) [low, high] = [0.1, 1];
-  if (log && high < low * 1.2) [low, high] = [low / 2, high * 2];
+  if (log && high < low * 1.001) [low, high] = [low / 2, high * 2];
   if (!log && high - low < 1e-6 * Math.abs(high)) [low, high] = [low * 0.9, high * 1.1];
   const of = log ? Math.log : value => value;
   const at = value => from + (of(value) - of(low)) / (of(high) - of(low) || 1) * (to - from);
@@ -84,7 +84,7 @@ function chart(parent, { title, note = "", large, height = 280, x, y, fill }) {
     const width = Math.max(300, figure.clientWidth - 40), left = 68, right = width - 16, top = 14, bottom = height - 44;
     const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "group", "aria-roledescription": "chart",
       "aria-label": `${title} against ${x.title}; the arrow keys read its values` });
-    const across = scale(x, left, right), up = scale(y, bottom, top);
+    const across = scale(x, left, right), up = y.down ? scale(y, top, bottom) : scale(y, bottom, top);
     const rule = (kind, x1, y1, x2, y2) => svg.append(element("line", { class: kind, x1, y1, x2, y2 }));
     const write = (words, at, y, anchor, kind) => svg.append(element("text", { x: at, y, "text-anchor": anchor, class: kind }, words));
     for (const value of ticks(up, { ...y, most: Math.round(height / 45) })) {
@@ -170,9 +170,9 @@ const describe = (run, pass) => [run.name, `pass ${pass.pass}${pass.certified ? 
   `objective ${orNone(exact, objective(run, pass))}`, known(pass.test_accuracy) ? `test accuracy ${accuracy(pass.test_accuracy)}` : null,
   `${seconds(pass.seconds)}, ${bytes(pass.bytes_read)} read`].filter(known).join("\n");
 
-function progress(parent, { value, dots, tick, log, ...frame }) {
+function progress(parent, { value, dots, tick, log, down, ...frame }) {
   if (!runs.some(run => run.passes.some(pass => known(value(run, pass))))) return;
-  curves(parent, { ...frame, x: { ...axes[state.x], log: state.log, floor: state.log ? undefined : 0 }, y: { tick, log },
+  curves(parent, { ...frame, x: { ...axes[state.x], log: state.log, floor: state.log ? undefined : 0 }, y: { tick, log, down },
     points: run => run.passes.map(pass => ({ x: pass[state.x], y: value(run, pass), text: describe(run, pass), dot: dots && pass.certified })) });
 }
 
@@ -277,7 +277,9 @@ function draw() {
   for (const part of [lines, time, memory]) part.replaceChildren();
   progress(lines, { title: "Gap", note: "relative duality gap; dots are certified, the rest is estimated", large: true, height: 380, dots: true,
     value: (run, pass) => pass.gap, tick: percent, log: true, limit: run => run.begin.tolerance, limitWords: "wanted" });
-  progress(lines, { title: "Test accuracy", value: (run, pass) => pass.test_accuracy, tick: percent });
+  const faultless = runs.some(run => run.passes.some(pass => pass.test_accuracy === 1));  // its error has no logarithm
+  progress(lines, { title: "Test accuracy", note: faultless ? "" : "on a logarithmic scale of the error", down: true, log: !faultless,
+    value: (run, pass) => known(pass.test_accuracy) ? 1 - pass.test_accuracy : null, tick: error => `${digits(100 * (1 - error))}%` });
   progress(lines, { title: "Objective", note: "estimates, except where certified", value: objective, tick: digits, log: true });
   for (const run of runs) if (run.visible && run.passes.length) bars(time, run);
   const held = runs.filter(run => run.visible).flatMap(run => [...run.memory.map(point => point[1]), run.begin.memory_bytes]);
