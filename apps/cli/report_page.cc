@@ -24,9 +24,8 @@ Json rounded(double value) {
   return value;
 }
 
-// Evenly, the first and the last among them. Seconds of passes that are left out are added to the next one that is
-// not; a certificate is never left out of sight while there is room: of the passes between two, it is the one that
-// stays.
+// Groups of neighbours become one pass each: the last of them, or one with a certificate; the first and the last pass
+// stay. Seconds are those of the whole group, and `counts` says how many passes it has.
 std::vector<PassNumbers> thinned(const std::vector<PassNumbers>& passes, size_t most, std::vector<size_t>& counts) {
   std::vector<PassNumbers> kept;
   const size_t groups = std::min(passes.size(), most);

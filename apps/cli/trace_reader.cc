@@ -86,6 +86,13 @@ class TraceReader {
     if (!member(json, key).is_string()) refuse(fmt::format("'{}' is no text", key));
   }
 
+  void need_list_of_words(const Json& json, const char* key) const {
+    const Json& list = member(json, key);
+    if (!list.is_array()) refuse(fmt::format("'{}' is no list", key));
+    for (const Json& word : list)
+      if (!word.is_string()) refuse(fmt::format("'{}' has something that is no text", key));
+  }
+
   void take(Json json) {
     if (!json.is_object() || !json.contains("event") || !json["event"].is_string())
       refuse("it is JSON, but no object with an 'event'");
@@ -110,10 +117,10 @@ class TraceReader {
     for (const char* key : {"loss", "solver"}) need_words(json, key);
     for (const char* key : {"cost", "tolerance", "seed", "memory_bytes"}) number(json, key);
     number_or_null(json, "truncate");
-    if (!member(json, "inputs").is_array()) refuse("'inputs' is no list");
+    need_list_of_words(json, "inputs");
+    if (json.contains("command")) need_list_of_words(json, "command");
     if (!member(json, "plan").is_object()) refuse("'plan' is no object");
     need_words(json["plan"], "words");
-    if (json.contains("command") && !json["command"].is_array()) refuse("'command' is no list");
     runs_.push_back({.path = path_, .begin = std::move(json)});
     seconds_ = bytes_ = {};
     passes_before_ = last_pass_ = 0;
@@ -156,6 +163,9 @@ class TraceReader {
     for (const char* key : {"seconds", "passes", "bytes_read", "peak_memory_bytes"}) number(json, key);
     for (const char* key : {"primal", "dual", "gap", "test_accuracy"}) number_or_null(json, key);
     if (!member(json, "certified").is_boolean()) refuse("'certified' is neither true nor false");
+    number_if_there(json, "support_vectors");
+    if (json.contains("truncated"))
+      for (const char* key : {"objective", "outliers", "outer_steps"}) number(json["truncated"], key);
     runs_.back().end = std::move(json);
   }
 

@@ -180,6 +180,8 @@ assert json.load(open("data.json"))[0]["trace"] == "</script><b>.jsonl"'
   refused headless.jsonl "headless.jsonl:1: " "should be 'begin' or 'resume'"
   { cat first.jsonl; echo '{"event": "party"}'; } >strange.jsonl
   refused strange.jsonl "no trace has an event 'party'"
+  sed '1s/"inputs":\[[^]]*\]/"inputs":[7]/' first.jsonl >listed.jsonl
+  refused listed.jsonl "listed.jsonl:1: " "'inputs' has something that is no text"
   sed 's/"bytes_read":[0-9]*/"bytes_read":"many"/' first.jsonl >wrong.jsonl
   refused wrong.jsonl "wrong.jsonl:" "'bytes_read' is not a number"
 }
