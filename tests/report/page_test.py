@@ -193,6 +193,14 @@ class PageTest(unittest.TestCase):
         self.assertIn(self.trace[0]["plan"]["words"], page)
         self.assertIn("train data.svm -o dual --trace dual.jsonl", page)
 
+    def test_a_resumed_run_has_the_time_of_all_its_parts(self):
+        parts = [self.trace[0], *self.passes, dict(self.trace[0], event="resume"), self.passes[-1], self.trace[-1]]
+        (self.folder / "resumed.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in parts))
+        self.linblock("report", "resumed.jsonl", "-o", "resumed.html", "-q")
+        self.browser.get((self.folder / "resumed.html").as_uri())
+        self.assertIn(f"{three(2 * self.passes[-1]['seconds'])} s", self.one("#runs tbody").text)
+        self.assertIn("once, from a checkpoint", self.one("#full").text)
+
     def test_the_numbers_can_be_had_as_a_table(self):
         from selenium.webdriver.support.ui import WebDriverWait
 

@@ -215,7 +215,8 @@ function result(run) {
   const bound = known(end.gap) ? `within ${percent(Math.max(0, end.gap))} of the best possible objective` : null;
   const words = !end.certified ? `not certified${bound ? `; by its estimates ${bound}` : ": its method gives no bound"}`
     : `certified ${bound}${run.end ? "" : `, at pass ${best.pass}`}`;
-  return { ...end, words: run.end ? words : `not ended: ${run.passes.length ? words : "no pass is complete"}`,
+  const whole = run.resumed && run.passes.length ? { seconds: last.seconds, bytes_read: last.bytes_read } : {};  // an end tells of its own part
+  return { ...end, ...whole, words: run.end ? words : `not ended: ${run.passes.length ? words : "no pass is complete"}`,
     verdict: run.end ? end.certified ? "certified" : "not certified" : "not ended", objective: end.truncated?.objective ?? end.primal };
 }
 
