@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/terminal.h"
 #include "learn/examples.h"
@@ -16,6 +17,7 @@ namespace linblock::cli {
 // What every command may ask of main.
 struct Session {
   Terminal terminal;
+  std::vector<std::string> command;  // as it was typed
   bool json = false;
   std::atomic<bool> stop = false;  // set by Ctrl-C
 };
@@ -35,6 +37,7 @@ void add_cv(CLI::App& app, Session& session);
 void add_tune(CLI::App& app, Session& session);
 void add_predict(CLI::App& app, Session& session);
 void add_evaluate(CLI::App& app, Session& session);
+void add_report(CLI::App& app, Session& session);
 
 // Options that several commands share, under one name and one meaning.
 void add_memory_option(CLI::App& command, uint64_t& bytes);

@@ -296,7 +296,7 @@ TrainObserver Watching::observer() {
     packing_.finish();
     if (!quietly_) terminal.say("plan: " + plan.describe());
     if (!request_.dry_run)
-      trace_.begin(request_.options, plan, request_.memory_bytes,
+      trace_.begin(session_.command, request_.options, plan, request_.memory_bytes,
                    path_kind(context_.checkpoint.path) == PathKind::file);
   };
   observer.block = [&](const BlockReport& block) {

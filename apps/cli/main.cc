@@ -74,6 +74,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int count
 
 int run(int count, char** words) {
   Session session;
+  session.command.assign(words, words + count);
   stop_flag = &session.stop;
   struct sigaction action {};
   action.sa_handler = on_interrupt;  // without SA_RESTART: a call that waits for a pipe must end
@@ -103,6 +104,7 @@ int run(int count, char** words) {
   add_tune(app, session);
   add_predict(app, session);
   add_evaluate(app, session);
+  add_report(app, session);
   add_generate(app, session);
   try {
     app.parse(count, words);

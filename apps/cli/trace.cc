@@ -34,11 +34,16 @@ void Trace::write(const std::string& line) {
   size_ += text.size();
 }
 
-void Trace::begin(const TrainOptions& options, const Plan& plan, uint64_t memory_bytes, bool resumed) {
+void Trace::begin(const std::vector<std::string>& command, const TrainOptions& options, const Plan& plan,
+                  uint64_t memory_bytes, bool resumed) {
   if (path_.empty()) return;
-  file_ = resumed ? File::open_update(path_) : File::create(path_);
-  size_ = resumed ? file_.size() : 0;
-  write(Json{{"event", resumed ? "resume" : "begin"},
+  const char* event = file_.is_open() ? "group" : resumed ? "resume" : "begin";
+  if (!file_.is_open()) {
+    file_ = resumed ? File::open_update(path_) : File::create(path_);
+    size_ = resumed ? file_.size() : 0;
+  }
+  write(Json{{"event", event},
+             {"command", command},
              {"inputs", options.inputs},
              {"loss", name_of(options.loss)},
              {"truncate", options.truncate ? Json(*options.truncate) : Json(nullptr)},
@@ -49,13 +54,14 @@ void Trace::begin(const TrainOptions& options, const Plan& plan, uint64_t memory
              {"memory_bytes", memory_bytes},
              {"plan",
               {{"words", plan.describe()},
+               {"tasks", plan.tasks},
                {"weights_bytes", plan.weights_bytes},
                {"duals_bytes", plan.duals_bytes},
                {"window_bytes", plan.window_bytes},
                {"cache_bytes", plan.cache_bytes},
                {"chunks_per_block", plan.chunks_per_block},
                {"inner", plan.inner}}}}
-            .dump());
+            .dump(-1, ' ', false, Json::error_handler_t::replace));  // names of files may be no UTF-8
 }
 
 void Trace::block(const BlockReport& report) {

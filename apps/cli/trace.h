@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "learn/train.h"
@@ -14,8 +15,9 @@ class Trace {
   // An empty path: nothing is written.
   explicit Trace(const std::string& path) : path_(path) {}
 
-  // A run that goes on from a checkpoint adds to what is there.
-  void begin(const TrainOptions& options, const Plan& plan, uint64_t memory_bytes, bool resumed);
+  // A run that goes on from a checkpoint adds to what is there; called again, the next group of tasks begins.
+  void begin(const std::vector<std::string>& command, const TrainOptions& options, const Plan& plan,
+             uint64_t memory_bytes, bool resumed);
   void block(const BlockReport& report);
   void pass(const PassReport& report, std::optional<double> test_accuracy);
   void end(const Summary& summary, double seconds, std::optional<double> test_accuracy);

@@ -1,4 +1,4 @@
-// A text file with one short thing a line: a weight, a row id. Plain or compressed; "-" is standard input.
+// A text file with one short thing a line: a weight, a row id, an event. Plain or compressed; "-" is standard input.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace linblock {
 class LineReader {
  public:
   // `what` stands on a line, for messages.
-  LineReader(const std::string& path, std::string what);
+  LineReader(const std::string& path, std::string what, size_t longest_line = size_t{64} << 10);
 
   // The next line that is not blank, without the blanks around it; false at the end.
   bool next(std::string_view& line);

@@ -1,0 +1,63 @@
+#include "base/bytes.h"
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/report_page.h"
+
+namespace linblock::cli {
+
+namespace {
+
+struct Request {
+  std::vector<std::string> traces;
+  std::string output;
+};
+
+void run_report(const Request& request, const Session& session) {
+  if (std::find(request.traces.begin(), request.traces.end(), request.output) != request.traces.end())
+    fail(ErrorKind::usage, "-o '{}' is one of the traces: name another file for the page", request.output);
+  std::vector<TraceRun> runs;
+  for (const std::string& trace : request.traces) {
+    if (session.stop) fail(ErrorKind::interrupted, "interrupted");
+    std::ranges::move(read_trace(trace), std::back_inserter(runs));
+  }
+  const ReportPage page = make_report_page(runs);
+  replace_file(request.output, {reinterpret_cast<const unsigned char*>(page.html.data()), page.html.size()});
+  if (session.json)
+    fmt::print("{}\n", nlohmann::ordered_json{{"report", request.output},
+                                              {"bytes", page.html.size()},
+                                              {"runs", runs.size()},
+                                              {"passes", page.passes},
+                                              {"shown_passes", page.shown_passes}}
+                           .dump());
+  session.terminal.say(
+      fmt::format("wrote {}: {} {}, {} passes{}, {}", request.output, runs.size(), runs.size() == 1 ? "run" : "runs",
+                  grouped(page.passes),
+                  page.shown_passes < page.passes ? fmt::format(" ({} of them shown)", grouped(page.shown_passes)) : "",
+                  human_bytes(page.html.size())));
+  session.terminal.say("next: open it in a browser; it needs no network");
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("report", "Show traces of training as one page of HTML");
+  auto request = std::make_shared<Request>();
+  command
+      ->add_option("TRACE", request->traces,
+                   "What 'linblock train --trace FILE' wrote; several are laid over each other")
+      ->required()
+      ->type_name("");
+  command->add_option("-o,--output", request->output, "The page to write")->required()->type_name("FILE");
+  add_json_option(*command, session);
+  add_quiet_option(*command, session);
+  add_examples(
+      *command,
+      "  linblock train train.svm -o model --trace run.jsonl --test test.svm\n"
+      "  linblock report run.jsonl -o report.html\n"
+      "  linblock report dual.jsonl newton.jsonl -o compare.html\n\n"
+      "The page has the gap and the test accuracy against seconds and bytes read, where the time went, the memory\n"
+      "against --memory, the plan, the certificate and the command of each run. It stays below 300 KB.");
+  command->callback([request, &session] { run_report(*request, session); });
+}
+
+}  // namespace linblock::cli
