@@ -1,6 +1,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/outputs.h"
 #include "cli/report_page.h"
 
 namespace linblock::cli {
@@ -13,8 +14,7 @@ struct Request {
 };
 
 void run_report(const Request& request, const Session& session) {
-  if (std::find(request.traces.begin(), request.traces.end(), request.output) != request.traces.end())
-    fail(ErrorKind::usage, "-o '{}' is one of the traces: name another file for the page", request.output);
+  check_output(request.output, "--output", request.traces);
   std::vector<TraceRun> runs;
   for (const std::string& trace : request.traces) {
     if (session.stop) fail(ErrorKind::interrupted, "interrupted");

@@ -190,7 +190,7 @@ assert json.load(open("data.json"))[0]["trace"] == "</script><b>.jsonl"'
   made
   trace first
   run linblock report first.jsonl -o first.jsonl
-  expect 2 "is one of the traces"
+  expect 2 "is read by this command"
   run linblock report first.jsonl -o absent/report.html
   expect 5 "the folder 'absent' does not exist"
   run linblock report first.jsonl
