@@ -13,7 +13,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNewtonExact = 0.01;
 constexpr int kRounds = 10;          // over a block, as BLOCK-L-10
-constexpr int kMostSettling = 50;    // times as many, over all active rows
 constexpr double kStillMoves = 0.1;  // of the tolerance: projected gradients no farther apart end a block
 
 }  // namespace
@@ -143,7 +142,7 @@ ActiveDescent::Sums ActiveDescent::sums_at(std::span<const double> weights, doub
   return add_up(weights, most_loss, nullptr);
 }
 
-Certificate ActiveDescent::settle(double tolerance) {
+Certificate ActiveDescent::settle(double tolerance, int most_times) {
   for (int time = 0;; ++time) {
     // The sums are of w as it is, which differs from what it should be by the rounding of double: one pass for both.
     std::vector<double> v(w_.size());
@@ -151,7 +150,7 @@ Certificate ActiveDescent::settle(double tolerance) {
     w_ = std::move(v);
     const double w2 = squared(w_);
     const Certificate certificate{0.5 * w2 + sums.losses, sums.dual_values - 0.5 * w2};
-    if (certificate.gap() <= tolerance || time == kMostSettling) return certificate;
+    if (certificate.gap() <= tolerance || time == most_times) return certificate;
     rows_.walk([&](const ActiveRows::Ranges& here) {
       std::vector<uint32_t> block;
       for (const auto& [first, end] : here)

@@ -15,6 +15,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kIdle = 0.1;  // beyond the margin: such rows need not be at hand
 constexpr double kSampleTolerance = 0.01;
 constexpr double kSettledEnough = 0.1;
+constexpr int kShortSettling = 5;
+constexpr uint64_t kLargeStart = 50'000;  // rows, or one in ...
+constexpr uint64_t kStartShare = 20;      // ... so many, where that is more
 constexpr double kStartTolerance = 0.1;
 constexpr double kFewFinds = 0.002;        // of the rows looked at; n / rows, where that is less
 constexpr double kLeastFall = 0.1;         // of the tolerance: a smaller fall of the objective ends the outer steps
@@ -271,7 +274,7 @@ void IndexedTask::set_anchor(const std::vector<double>& weights) {
 // made true for them too.
 void IndexedTask::forget_idle_rows() {
   ActiveRows& rows = active_.rows();
-  active_.settle(kSettledEnough);
+  active_.settle(kSettledEnough, kShortSettling);
   const std::vector<double>& w = active_.weights();
   std::vector<uint8_t> keep(rows.size(), 1);
   size_t idle = 0;
@@ -323,7 +326,8 @@ void IndexedTask::step() {
     step_with_check();
   else
     step_by_sample();
-  if (!done_ && is_crowded() && has_many_new_rows()) forget_idle_rows();
+  // Where every row that is looked at is a find, the block is of new rows alone, and w soon so bad that all violate.
+  if (!done_ && has_many_new_rows() && (is_crowded() || !checking_)) forget_idle_rows();
   count_reading();
 }
 
@@ -334,7 +338,8 @@ void IndexedTask::step_by_sample() {
   const Found found = next_rows();
   work_on_block(found);
   // A convex start has cost enough when its rows are too many, though idle ones were just forgotten.
-  const bool enough = !anchored_ && problem_.truncate && is_crowded() && !has_many_new_rows();
+  const bool many = is_crowded() || active().size() > std::max(kLargeStart, rows_ / kStartShare);
+  const bool enough = !anchored_ && problem_.truncate && many && !has_many_new_rows();
   if (!enough && (found.rows >= settings_.query || (turn <= kTrialTurns && notes_.pages() >= kPagesToJudge))) return;
   const double share = static_cast<double>(found.rows) / std::max(1.0, static_cast<double>(found.traversed));
   const double few = std::min(kFewFinds, static_cast<double>(settings_.query) / static_cast<double>(rows_));
@@ -422,6 +427,7 @@ void IndexedTask::finish() { done_ = answered_ = true; }
 
 void IndexedTask::conclude() {
   answered_ = true;
+  if (!objective_) active_.settle(kSettledEnough, kShortSettling);
   active_.refresh_weights();
   const double dual = active_.sums_at(active_.weights(), most_loss()).dual_values - 0.5 * squared(active_.weights());
   const double of_outlier = 1 + problem_.truncate.value_or(0);
