@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.h"
@@ -24,6 +25,27 @@ void append_number(double number, std::string& to) {
   std::array<char, 40> digits;
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
   to.append(digits.data(), end);
+}
+
+void say_ignored(uint64_t nonzeros, const Session& session) {
+  if (nonzeros > 0)
+    session.terminal.say(fmt::format("{} nonzeros belong to features that the model does not know, and were ignored",
+                                     grouped(nonzeros)));
+}
+
+// Labels of another numbering look like a bad model.
+void say_unknown_labels(const Model& model, const Evaluation& result, const Session& session) {
+  uint64_t rows = 0;
+  int32_t example = 0;
+  for (const auto& [label, quality] : result.classes) {
+    if (quality.rows == 0 || std::find(model.labels.begin(), model.labels.end(), label) != model.labels.end()) continue;
+    rows += quality.rows;
+    example = label;
+  }
+  if (rows > 0)
+    session.terminal.say(
+        fmt::format("{} rows have a label that the model does not know, such as {} (it knows {}), and count as wrong",
+                    grouped(rows), example, fmt::join(model.labels.begin(), model.labels.end(), ", ")));
 }
 
 void run_predict(const PredictRequest& request, Session& session) {
@@ -73,9 +95,7 @@ void run_predict(const PredictRequest& request, Session& session) {
   bar.finish();
   flush();
   file.close();
-  if (report.unknown_features > 0)
-    session.terminal.say(fmt::format("{} nonzeros belong to features that the model does not know, and were ignored",
-                                     grouped(report.unknown_features)));
+  say_ignored(report.unknown_features, session);
   if (!request.output.empty())
     session.terminal.say(fmt::format("wrote {} predictions to {}", grouped(report.rows), request.output));
 }
@@ -85,9 +105,8 @@ void run_evaluate(const PredictRequest& request, Session& session) {
   ProgressBar bar(session.terminal, "evaluating");
   const Evaluation result = evaluate(model, request.inputs, request.memory_bytes, reading(bar, session));
   bar.finish();
-  if (result.report.unknown_features > 0)
-    session.terminal.say(fmt::format("{} nonzeros belong to features that the model does not know, and were ignored",
-                                     grouped(result.report.unknown_features)));
+  say_ignored(result.report.unknown_features, session);
+  say_unknown_labels(model, result, session);
   if (session.json)
     fmt::print("{}\n", evaluation_json(result).dump());
   else

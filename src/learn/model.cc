@@ -118,9 +118,10 @@ void ModelRows::Words::read_header(Model& model) {
   std::set<std::string, std::less<>> seen;
   while (true) {
     const std::string_view key = word();
-    if (seen.empty() && key != "solver_type")
-      fail(ErrorKind::input, "'{}' is not a model: it begins with '{}'; is the model named first, and the rows after it?",
-           path_, key.substr(0, 40));
+    if (seen.empty() && key.find_first_not_of("+-.,0123456789") == std::string_view::npos)
+      fail(ErrorKind::input,
+           "'{}' is not a model: it begins with '{}'; is the model named first, and the rows after it?", path_,
+           key.substr(0, 40));
     if (!seen.emplace(key).second) refuse(fmt::format("its header has '{}' twice", key.substr(0, 40)));
     if (key == "solver_type") {
       model.solver_type = word();

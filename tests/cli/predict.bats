@@ -74,3 +74,20 @@ slow() { while echo "1 1:1" && sleep 0.05; do :; done; }
     expect 0
   done
 }
+
+@test "evaluate says when rows have labels that the model does not know" {
+  two_class_model
+  printf '1 1:2\n0 1:-1\n0 1:-2\n' >data.svm
+  run linblock evaluate model data.svm
+  expect 0 "2 rows have a label that the model does not know, such as 0 (it knows 1, -1), and count as wrong"
+  printf '1 1:2\n-1 1:-1\n' >data.svm
+  run linblock evaluate model data.svm
+  expect 0 "accuracy 100"
+  [[ "$output" != *"does not know"* ]]
+}
+
+@test "the model comes first, and rows in its place are told from a damaged one" {
+  two_class_model
+  run linblock evaluate good.svm model
+  expect 3 "'good.svm' is not a model: it begins with '1'" "is the model named first"
+}
