@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+import journal
 import limits
+import peers
 import runner
+from journal import Journal
 from limits import Limits
 from runner import Run, RunFailed
 
@@ -30,6 +33,15 @@ class Program:
     disk_limit: int = 0  # bytes a second, of a control group
     most_repeats: int = sys.maxsize
     after: str = ""  # the program whose output it reads
+    changes: str = ""  # files and folders of another program's making, that it changes or adds to
+    may_fail: bool = False  # measures look at how it ended; a peer that fails without this is left out, with the reason
+
+    def touches(self) -> str:
+        return f"{self.makes} {self.changes}"
+
+    def failing_is_an_outcome(self) -> bool:
+        """Not an error of this bench."""
+        return self.may_fail or self.tool in peers.NAMES
 
 
 @dataclass(frozen=True)
@@ -110,9 +122,7 @@ class Bench:
     """Where things are, and how much is asked for."""
     tools: Mapping[str, str]  # those that are here
     scratch: Path
-    journal: Path  # the JSONL file
-    commit: str
-    machine: dict
+    journal: Journal
     repeats: int
     quick: bool
 
@@ -127,25 +137,33 @@ class NotReached(Exception):
 
 def run_experiment(experiment: Experiment, data_set: str, places: dict[str, object], repeats: int, bench: Bench) -> Outcome:
     outcome = Outcome(experiment, data_set)
-    places = places | {"rows": experiment.rows[bench.quick]}
-    in_turn = [program for repeat in range(repeats) for program in experiment.programs if repeat < program.most_repeats]
-    for program in (*experiment.before, *in_turn, *experiment.after):
-        if program.after in outcome.missing:
-            outcome.missing[program.name] = outcome.missing[program.after]
-        if program.name in outcome.missing:
+    workshop = Workshop(experiment.name, data_set, places | {"rows": experiment.rows[bench.quick]}, bench)
+    in_turn = [(program, repeat) for repeat in range(repeats) for program in experiment.programs if repeat < program.most_repeats]
+    first, last = ([(program, 0) for program in programs] for programs in (experiment.before, experiment.after))
+    broken: dict[str, str] = {}  # programs that left nothing to go on with, and why
+    for program, repeat in (*first, *in_turn, *last):
+        if program.name not in broken and program.after in broken:
+            outcome.missing[program.name] = broken[program.name] = broken[program.after]
+        if program.name in broken:
             continue
-        print(f"{data_set}, {experiment.name}: {program.name}", file=sys.stderr)
         try:
-            run = run_program(program, places, experiment.name, data_set, bench)
+            run = workshop.run(program, repeat)
+            if run.failed and not program.may_fail:
+                raise RunFailed(run.command, run.ending(), run.stderr)
         except Missing as reason:
-            outcome.missing[program.name] = str(reason)
+            outcome.missing[program.name] = broken[program.name] = str(reason)
+            continue
         except RunFailed as failure:  # the others can still be measured
             print(failure, file=sys.stderr)
-            outcome.missing[program.name] = f"{program.name} failed ({failure.what})"
-            outcome.failures.append(failure)
+            outcome.missing[program.name] = broken[program.name] = f"{program.name} failed: {failure.what}"
+            if not program.failing_is_an_outcome():
+                outcome.failures.append(failure)
+            continue
+        outcome.runs.setdefault(program.name, []).append(run)
+        if run.failed:
+            broken[program.name] = f"{program.name}: {run.ending()}"
         else:
-            outcome.runs.setdefault(program.name, []).append(run)
-            places |= derived_from(program, experiment, outcome, bench.quick)
+            workshop.places |= derived_from(program, experiment, outcome, bench.quick)
     for name in outcome.missing:
         outcome.runs.pop(name, None)
     return outcome
@@ -161,30 +179,92 @@ def derived_from(program: Program, experiment: Experiment, outcome: Outcome, qui
     return values
 
 
-def run_program(program: Program, places: dict[str, object], experiment: str, data_set: str, bench: Bench) -> Run:
-    check_here(program, bench)
-    arguments = filled(program.arguments, places)
-    if program.tool == "linblock":
-        check_options(bench.tools["linblock"], *arguments)
-    for path in filled(program.makes, places):
-        remove(Path(path))
-    for path in filled(program.cold, places):
-        runner.evict(Path(path))
-    environment = {"LD_PRELOAD": bench.tools[program.preload]} if program.preload else {}
-    memory_limit = int("".join(filled(program.memory_limit, places)) or 0)
-    with contextlib.ExitStack() as stack:
-        try:
-            groups = stack.enter_context(limits.groups(Limits(memory_limit, program.disk_limit), bench.scratch))
-        except limits.Unavailable as reason:
-            raise Missing(str(reason)) from reason
-        run = runner.run([bench.tools[program.tool], *arguments], environment, groups)
-    if program.says not in run.stdout:
-        raise RunFailed(run.command, f"expected '{program.says}' on stdout", run.stdout)
-    if "{trace}" in program.arguments:
-        run = dataclasses.replace(run, trace=runner.read_trace(Path(places["trace"])))
-    runner.record(bench.journal, run, bench.commit, bench.machine,
-                  experiment=experiment, data_set=data_set, program=program.name, quick=bench.quick)
-    return run
+@dataclass(frozen=True)
+class Made:
+    """How a program has left its files, and what is needed to make them again."""
+    program: Program
+    places: dict[str, object]
+    state: dict[str, list | None]  # by path
+    before: dict[str, "Made"]  # the files that it found
+
+
+class Workshop:
+    """Runs the programs of an experiment, or takes their runs from the journal. A file that was made by a run that is only taken is
+    made again when a program needs it and it is not there any more as that run left it."""
+
+    def __init__(self, experiment: str, data_set: str, places: dict[str, object], bench: Bench):
+        self.experiment, self.data_set, self.places, self.bench = experiment, data_set, places, bench
+        self.made: dict[str, Made] = {}  # by path: how files should be now
+        self.here: dict[str, Made | None] = {}  # by path: how those are that programs have touched since this bench was started
+
+    def run(self, program: Program, repeat: int) -> Run:
+        command = self.command(program, self.places)
+        labels = {"experiment": self.experiment, "data_set": self.data_set, "program": program.name, "repeat": repeat,
+                  "quick": self.bench.quick, "memory_limit": memory_limit(program, self.places), "disk_limit": program.disk_limit,
+                  "built": Path(command[0]).stat().st_mtime}
+        known = self.bench.journal.take(command=command, **labels)
+        if known and known[0].failed and not program.failing_is_an_outcome():
+            known = None  # it may work now
+        print(f"{self.data_set}, {self.experiment}: {program.name}{' (done before)' if known else ''}", file=sys.stderr)
+        if known:
+            run, state = known
+        else:
+            self.prepare(program, self.places, self.made)
+            run = self.execute(program, self.places)
+            state = {path: journal.state_of(Path(path)) for path in filled(program.touches(), self.places)}
+            self.bench.journal.write(run, state, **labels)
+        if not run.failed:
+            made = Made(program, dict(self.places), state, dict(self.made))
+            self.made |= dict.fromkeys(state, made)
+            self.here |= {} if known else dict.fromkeys(state, made)
+        return run
+
+    def prepare(self, program: Program, places: dict[str, object], made: dict[str, Made]) -> None:
+        """Makes again what it reads, where that is needed."""
+        its_own = filled(program.makes, places)
+        for path in filled(f"{program.arguments} {program.cold}", places):
+            maker = made.get(path) if path not in its_own else None
+            if maker is None or (self.here[path] is maker if path in self.here else journal.state_of(Path(path)) == maker.state[path]):
+                continue
+            print(f"{self.data_set}, {self.experiment}: {maker.program.name} again, for {program.name}", file=sys.stderr)
+            self.prepare(maker.program, maker.places, maker.before)
+            run = self.execute(maker.program, maker.places)
+            if run.failed:
+                raise RunFailed(run.command, run.ending(), run.stderr)
+            self.here |= dict.fromkeys(maker.state, maker)
+
+    def execute(self, program: Program, places: dict[str, object]) -> Run:
+        self.here |= dict.fromkeys(filled(program.touches(), places))
+        for path in filled(program.makes, places):
+            remove(Path(path))
+        for path in filled(program.cold, places):
+            runner.evict(Path(path))
+        environment = {"LD_PRELOAD": self.bench.tools[program.preload]} if program.preload else {}
+        with contextlib.ExitStack() as stack:
+            try:
+                held = Limits(memory_limit(program, places), program.disk_limit)
+                groups = stack.enter_context(limits.groups(held, self.bench.scratch))
+            except limits.Unavailable as reason:
+                raise Missing(str(reason)) from reason
+            run = runner.run(self.command(program, places), environment, groups)
+        if program.says not in run.stdout and not run.failed:
+            raise RunFailed(run.command, f"expected '{program.says}' on stdout", run.stdout)
+        if "{trace}" in program.arguments and not run.failed:
+            run = dataclasses.replace(run, trace=runner.read_trace(Path(places["trace"])))
+        return run
+
+    def command(self, program: Program, places: dict[str, object]) -> list[str]:
+        for tool in filter(None, (program.tool, program.preload)):
+            if tool not in self.bench.tools:
+                raise Missing(f"no {tool}")
+        arguments = filled(program.arguments, places)
+        if program.tool == "linblock":
+            check_options(self.bench.tools["linblock"], *arguments)
+        return [self.bench.tools[program.tool], *arguments]
+
+
+def memory_limit(program: Program, places: dict[str, object]) -> int:
+    return int("".join(filled(program.memory_limit, places)) or 0)
 
 
 def filled(template: str, places: dict[str, object]) -> list[str]:
@@ -193,12 +273,6 @@ def filled(template: str, places: dict[str, object]) -> list[str]:
         return [word.format(**places) for word in shlex.split(template)]
     except KeyError as place:
         raise Missing(f"{place.args[0]} not known") from place
-
-
-def check_here(program: Program, bench: Bench) -> None:
-    for tool in filter(None, (program.tool, program.preload)):
-        if tool not in bench.tools:
-            raise Missing(f"no {tool}")
 
 
 def check_options(linblock: str, command: str, *words: str) -> None:

@@ -26,7 +26,7 @@ READS_LESS, FASTER, FASTER_IN_MEMORY = "reads less to 1%, {}", "faster to 1%, {}
 
 # Programs.
 
-INDEX = Program("index", "linblock", "index {store} -q --json", makes="{store}/index", after=PACK.name)
+INDEX = Program("index", "linblock", "index {store} -q --json", makes="{store}/index", changes="{store}", after=PACK.name)
 
 
 def with_memory_for_all(name: str, loss: str, options: str, **more) -> Program:

@@ -176,7 +176,7 @@ def liblinear_folds(cost: float, **more_of_program) -> Program:
 
 def several(name: str, what: str, command: str, memory: object = EVERYTHING, **more_of_program) -> Program:
     """cv or tune. Text is packed anew each time, into the folder beside it."""
-    return Program(name, "linblock", f"{command} {what} --folds {FOLDS} --loss squared-hinge --memory {memory} --threads 2 -q --json",
+    return Program(name, "linblock", f"{command} {what} --folds {FOLDS} --loss squared-hinge --memory {memory} --threads 2 --fresh -q --json",
                    makes="{text}.linblock" if what == "{text}" else "", **more_of_program)
 
 
@@ -218,8 +218,8 @@ def bytes_of_folds(room: str, data_sets: tuple[str, ...], one_memory: object, fo
 
 FIRST_MODEL = "{model}-first"
 PACK_FIRST_ROWS = Program(PACK.name, "linblock", PACK.arguments.replace("{text}", "{first_rows}"), makes=PACK.makes)
-APPEND = Program("append", "linblock", "append {store} {last_rows} -q --json", after="first model")
-REMOVE = Program("remove", "linblock", "remove {store} --rows {every_tenth} -q --json", after="first model")
+APPEND = Program("append", "linblock", "append {store} {last_rows} -q --json", after="first model", changes="{store}")
+REMOVE = Program("remove", "linblock", "remove {store} --rows {every_tenth} -q --json", after="first model", changes="{store}")
 
 
 def warm_start(packing: Program, change: Program, room: str, memory: object) -> Experiment:

@@ -21,7 +21,7 @@ LIMIT = "--max-seconds 120"  # for methods that may be slow where they are not a
 
 # Programs.
 
-TRANSPOSE = Program("transpose", "linblock", "transpose {store} --memory 1G --threads 2 --codec none -q --json", after=PACK.name)
+TRANSPOSE = Program("transpose", "linblock", "transpose {store} --memory 1G --threads 2 --codec none -q --json", after=PACK.name, changes="{store}")
 
 
 def from_store(name: str, loss: str, options: str, threads: int = 1, **more) -> Program:
@@ -206,7 +206,7 @@ def points_between(*tested):
 def at_best_cost(loss: str, solver: int) -> tuple[Program, Program, Program]:
     """The search, LIBLINEAR's model and ours."""
     tune = Program(f"tune, {loss}", "linblock",
-                   f"tune {{store}} --folds 5 --costs {{costs}} --loss {loss} --memory {EVERYTHING} --threads 2 -q --json", after=PACK.name)
+                   f"tune {{store}} --folds 5 --costs {{costs}} --loss {loss} --memory {EVERYTHING} --threads 2 --fresh -q --json", after=PACK.name)
     cost, model = f"{{cost_{solver}}}", f"{{model}}-{solver}"
     theirs = Program(f"LIBLINEAR -s {solver}, best cost", "liblinear-train", f"-s {solver} -c {cost} {{text}} {model}-liblinear",
                      makes=f"{model}-liblinear", most_repeats=1, after=tune.name)

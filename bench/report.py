@@ -1,9 +1,10 @@
 """The tables at the end of a bench: plain text for the terminal, Markdown for docs/benchmarks.md."""
+import math
 import shlex
 from collections.abc import Sequence
 from statistics import geometric_mean, median
 
-from experiments import Bound, Measure, NotReached, Outcome, Overall, median_wall
+from experiments import Bound, Experiment, Measure, NotReached, Outcome, Overall, median_wall
 from runner import Run
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
@@ -54,6 +55,32 @@ def closing_table(outcomes: Sequence[Outcome], names: Sequence[str]) -> Table:
     return ("data set", *names), [(data_set, *(found.get(name, "-") for name in names)) for data_set, found in cells.items()]
 
 
+def gaps(experiments: Sequence[Experiment], outcomes: Sequence[Outcome], absent: Sequence[str]) -> list[str]:
+    """What is not as it must be even with little data: experiments that did not run, and measures without a value or a reason."""
+    ran = {outcome.experiment.name for outcome in outcomes}
+    found = [f"{experiment.name} did not run: {'; '.join(absent) or 'no data set was asked for'}" for experiment in experiments
+             if experiment.name not in ran and not all(any(f"data set {name} is" in why for why in absent) for name in experiment.data_sets)]
+    for outcome in outcomes:
+        for measure in outcome.experiment.measures:
+            where = f"{outcome.experiment.name}, {outcome.data_set}, {measure.name}"
+            reasons = missing(outcome, measure)
+            found += [f"{where}: {reason}" for reason in reasons if " failed: " in reason]
+            if not reasons:
+                found += [f"{where}: {what}" for what in unfit(outcome, measure)]
+    return found
+
+
+def unfit(outcome: Outcome, measure: Measure) -> list[str]:
+    try:
+        values = measured(outcome, measure)
+    except NotReached:  # a reason, in words
+        return []
+    except (KeyError, ArithmeticError, ValueError) as error:
+        return [f"{type(error).__name__} {error}"]
+    return ["no value"] if not values else [f"{value} is no finite number" for value in values
+                                            if not isinstance(value, str) and not math.isfinite(value)]
+
+
 def missing(outcome: Outcome, measure: Measure) -> list[str]:
     return [outcome.missing[name] for name in measure.programs if name in outcome.missing]
 
@@ -83,6 +110,8 @@ def program_rows(outcome: Outcome) -> list[tuple[str, ...]]:
         runs = outcome.runs[name]
         compared = name in others and ours in outcome.runs
         ratio = number(median_wall(runs) / median_wall(outcome.runs[ours])) if compared else ""
+        if runs[-1].failed:
+            ratio = runs[-1].ending()
         rows.append((outcome.data_set, name, *costs(runs), ratio))
     return rows
 
