@@ -60,9 +60,12 @@ class Bound:
 class Measure:
     name: str
     unit: str
-    programs: tuple[str, ...]
+    programs: tuple["Program | str", ...]  # kept as their names
     values: Callable[..., Sequence[float | str]]  # from the runs of each program; their median is judged; words are shown as they are
     asked: Bound | Mapping[str, Bound] | None = None  # one for all, or by data set
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "programs", tuple(one.name if isinstance(one, Program) else one for one in self.programs))
 
     def bound(self, data_set: str) -> Bound | None:
         return self.asked.get(data_set) if isinstance(self.asked, Mapping) else self.asked
