@@ -13,6 +13,7 @@ from pathlib import Path
 import data
 import indexed
 import models
+import papers
 import peers
 import primal
 import report
@@ -24,7 +25,7 @@ from journal import Journal
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 BENCHES: dict[str, Suite] = {"store": store.SUITE, "train": train.SUITE, "models": models.SUITE, "primal": primal.SUITE,
-                            "indexed": indexed.SUITE}
+                            "indexed": indexed.SUITE, "papers": papers.SUITE}
 BESIDE_LINBLOCK = {"store_rates": "store_rates", "model_objective": "model_objective", "iteration_clock": "iteration_clock.so",
                    "truncated_progress": "truncated_progress"}
 NO_DATA_SET = "generated"
@@ -84,7 +85,7 @@ def find_tools(linblock: Path, experiments: tuple[Experiment, ...]) -> tuple[dic
     programs = [program for experiment in experiments for program in experiment.all_programs()]
     needed = {program.tool for program in programs} | {program.preload for program in programs}
     tools, sentences = peers.find(needed)
-    tools["linblock"] = str(linblock.resolve())
+    tools |= {"linblock": str(linblock.resolve()), "sh": "/bin/sh"}
     for name, file in BESIDE_LINBLOCK.items():
         path = linblock.resolve().with_name(file)
         if path.is_file():
@@ -173,9 +174,12 @@ def run_bench(bench_name: str, options: argparse.Namespace) -> list[str]:
     try:
         outcomes, absent = run_all(experiments, bench, options.data)
     finally:
-        remove(scratch / "generated.svm")  # a gigabyte that no later run uses
+        for file in scratch.glob("generated.svm*"):  # gigabytes that no later run uses
+            remove(file)
     tables = (report.measures_table(outcomes, suite.overall, judged=not options.quick), report.programs_table(outcomes),
-              report.closing_table(outcomes, suite.closing))
+              report.closing_table(outcomes, suite.closing), report.claims_table(outcomes, suite.claims))
+    for file, picture in report.pictures(outcomes).items():
+        (options.results / file).write_text(picture)
     shorten = {str(scratch): "SCRATCH", f"{REPOSITORY}/": ""}
     page = (f"linblock bench {name}", tables, describe(bench, sentences + absent), report.command_lines(outcomes, shorten))
     (options.results / f"{name}.md").write_text(report.document(*page, markdown=True))

@@ -89,6 +89,26 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """Curves: what goes across and upward, each a name and a value from a run and all runs of the figure."""
+    name: str
+    across: tuple[str, Callable[[Run, Sequence[Run]], float]]
+    upward: tuple[str, Callable[[Run, Sequence[Run]], float]]
+    lines: Mapping[str, tuple[str, ...]]  # by what the legend says, the programs of the points
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, and whether it is so here."""
+    paper: str
+    where: str
+    says: str
+    programs: tuple[tuple[str, ...], ...] = ()  # of each method that the judge is shown
+    judge: Callable[..., tuple[bool, str]] | None = None  # from the runs of each method: so or not, and what was seen
+    why_not: str = ""  # it cannot be judged
+
+
+@dataclass(frozen=True)
 class Experiment:
     name: str
     programs: tuple[Program, ...]  # the last is ours
@@ -98,6 +118,8 @@ class Experiment:
     before: tuple[Program, ...] = ()  # run once, first
     after: tuple[Program, ...] = ()  # run once, last
     derived: Mapping[str, Derived] = field(default_factory=dict)
+    figures: tuple[Figure, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
     def all_programs(self) -> tuple[Program, ...]:
         return self.before + self.programs + self.after
@@ -108,6 +130,7 @@ class Suite:
     experiments: tuple[Experiment, ...]
     overall: tuple[Overall, ...] = ()
     closing: tuple[str, ...] = ()  # measures that are shown once more at the end, side by side
+    claims: tuple[Claim, ...] = ()  # that no experiment judges
 
 
 @dataclass
@@ -140,7 +163,7 @@ class NotReached(Exception):
 
 def run_experiment(experiment: Experiment, data_set: str, places: dict[str, object], repeats: int, bench: Bench) -> Outcome:
     outcome = Outcome(experiment, data_set)
-    workshop = Workshop(experiment.name, data_set, places | {"rows": experiment.rows[bench.quick]}, bench)
+    workshop = Workshop(experiment.name, data_set, places | multiples_of(experiment.rows[bench.quick]), bench)
     in_turn = [(program, repeat) for repeat in range(repeats) for program in experiment.programs if repeat < program.most_repeats]
     first, last = ([(program, 0) for program in programs] for programs in (experiment.before, experiment.after))
     broken: dict[str, str] = {}  # programs that left nothing to go on with, and why
@@ -170,6 +193,11 @@ def run_experiment(experiment: Experiment, data_set: str, places: dict[str, obje
     for name in outcome.missing:
         outcome.runs.pop(name, None)
     return outcome
+
+
+def multiples_of(rows: int) -> dict[str, object]:
+    """{rows}, and {rows_2} for twice as many."""
+    return {"rows": rows} | {f"rows_{times}": times * rows for times in (1, 2, 4, 8)}
 
 
 def derived_from(program: Program, experiment: Experiment, outcome: Outcome, quick: bool) -> dict[str, object]:

@@ -1,10 +1,12 @@
 """The tables at the end of a bench: plain text for the terminal, Markdown for docs/benchmarks.md."""
 import math
+import re
 import shlex
 from collections.abc import Sequence
 from statistics import geometric_mean, median
 
-from experiments import Bound, Experiment, Measure, NotReached, Outcome, Overall, median_wall
+import charts
+from experiments import Bound, Claim, Experiment, Measure, NotReached, Outcome, Overall, median_wall
 from runner import Run
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
@@ -79,6 +81,38 @@ def unfit(outcome: Outcome, measure: Measure) -> list[str]:
         return [f"{type(error).__name__} {error}"]
     return ["no value"] if not values else [f"{value} is no finite number" for value in values
                                             if not isinstance(value, str) and not math.isfinite(value)]
+
+
+def claims_table(outcomes: Sequence[Outcome], others: Sequence[Claim]) -> Table:
+    rows = [claim_row(outcome, claim) for outcome in outcomes for claim in outcome.experiment.claims]
+    rows += [(claim.paper, claim.where, claim.says, "-", "not testable here", claim.why_not) for claim in others]
+    return ("paper", "where", "what it says", "data set", "here", "seen"), sorted(rows)
+
+
+def claim_row(outcome: Outcome, claim: Claim) -> tuple[str, ...]:
+    about = claim.paper, claim.where, claim.says, outcome.data_set
+    wanted = [name for method in claim.programs for name in method]
+    absent = [outcome.missing.get(name, f"{name} did not run") for name in wanted if name not in outcome.runs]
+    if absent:
+        return *about, "not testable here", absent[0]
+    agrees, seen = claim.judge(*([outcome.runs[name][0] for name in method] for method in claim.programs))
+    return *about, "agrees" if agrees else "differs", seen
+
+
+def pictures(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """SVG by the name of its file."""
+    found = {}
+    for outcome in outcomes:
+        for figure in outcome.experiment.figures:
+            runs = {line: [outcome.runs[name][0] for name in names if name in outcome.runs] for line, names in figure.lines.items()}
+            everything = [run for several in runs.values() for run in several]
+            lines = {line: [(figure.across[1](run, everything), figure.upward[1](run, everything)) for run in several]
+                     for line, several in runs.items() if several}
+            if lines:
+                name = f"{outcome.experiment.name} {figure.name} {outcome.data_set}".lower()
+                title = f"{figure.name}: {outcome.data_set}"
+                found[re.sub(r"[^a-z0-9]+", "-", name) + ".svg"] = charts.chart(title, figure.across[0], figure.upward[0], lines)
+    return found
 
 
 def missing(outcome: Outcome, measure: Measure) -> list[str]:
