@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import data
+import headline
 import indexed
 import models
 import papers
@@ -25,7 +26,7 @@ from journal import Journal
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 BENCHES: dict[str, Suite] = {"store": store.SUITE, "train": train.SUITE, "models": models.SUITE, "primal": primal.SUITE,
-                            "indexed": indexed.SUITE, "papers": papers.SUITE}
+                            "indexed": indexed.SUITE, "papers": papers.SUITE, "peers": headline.SUITE}
 BESIDE_LINBLOCK = {"store_rates": "store_rates", "model_objective": "model_objective", "iteration_clock": "iteration_clock.so",
                    "truncated_progress": "truncated_progress"}
 NO_DATA_SET = "generated"
@@ -42,6 +43,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "linblock-bench", metavar="DIR",
                         help="made data is kept here and used again")
     parser.add_argument("--results", type=Path, default=REPOSITORY / "results", metavar="DIR")
+    parser.add_argument("--docs", type=Path, metavar="DIR", help="the page and its pictures go there too, as docs/bench")
     parser.add_argument("--repeats", type=int, metavar="N", help="runs of each program (default: 5, with --quick 1)")
     parser.add_argument("--quick", action="store_true", help="little data, to see in seconds that all of it works")
     parser.add_argument("--check", action="store_true",
@@ -178,11 +180,14 @@ def run_bench(bench_name: str, options: argparse.Namespace) -> list[str]:
             remove(file)
     tables = (report.measures_table(outcomes, suite.overall, judged=not options.quick), report.programs_table(outcomes),
               report.closing_table(outcomes, suite.closing), report.claims_table(outcomes, suite.claims))
-    for file, picture in report.pictures(outcomes).items():
-        (options.results / file).write_text(picture)
+    pictures = report.pictures(outcomes)
     shorten = {str(scratch): "SCRATCH", f"{REPOSITORY}/": ""}
     page = (f"linblock bench {name}", tables, describe(bench, sentences + absent), report.command_lines(outcomes, shorten))
-    (options.results / f"{name}.md").write_text(report.document(*page, markdown=True))
+    for folder in filter(None, (options.results, options.docs)):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.md").write_text(report.document(*page, markdown=True, pictures=list(pictures)))
+        for file, picture in pictures.items():
+            (folder / file).write_text(picture)
     print(report.document(*page, markdown=False))
     print(f"wrote {journal.path} and {options.results / name}.md", file=sys.stderr)
     failures = [str(failure) for outcome in outcomes for failure in outcome.failures]

@@ -264,8 +264,6 @@ def figure_1() -> Experiment:
         derived={}, rows=(40_000, 1_000), measures=(
             *(Measure(f"{program.name} times the rows", "", (program,), each(Run.ending)) for program in theirs.values()),
             *(Measure(f"{program.name} times the rows", "s", (program,), walls) for program in ours.values()),
-            *(Measure(f"passes, {program.name}", "", (program,), summaries("passes")) for program in ours.values()),
-            *(Measure(f"peak MB, {program.name}", "", (program,), each(lambda run: run.summary()["peak_memory_bytes"] / 1e6)) for program in ours.values()),
         ), claims=(Claim(BLOCKS, "Figure 1", "beyond the memory LIBLINEAR's time grows rapidly (here there is no swap: it is killed)",
                          tuple((program.name,) for program in theirs.values()), grows),))
 

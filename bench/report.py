@@ -194,10 +194,12 @@ def as_markdown(table: Table) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def document(title: str, tables: Sequence[Table], notes: Sequence[str], commands: Sequence[str], markdown: bool) -> str:
+def document(title: str, tables: Sequence[Table], notes: Sequence[str], commands: Sequence[str], markdown: bool,
+             pictures: Sequence[str] = ()) -> str:
     """The whole page, for the terminal or as Markdown."""
     show = as_markdown if markdown else as_text
     parts = [f"## {title}" if markdown else title, *(show(table) for table in tables if table[1])]
+    parts += [f"![{name.removesuffix('.svg').replace('-', ' ')}]({name})" for name in pictures if markdown]
     parts.append("\n".join(f"- {note}" for note in notes))
     parts.append("\n".join(f"    {command}" for command in commands))
     return "\n\n".join(parts) + "\n"

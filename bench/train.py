@@ -52,8 +52,8 @@ EVERYTHING = 4 << 30  # memory for all rows of any set
 
 def train(name: str, what: str, options: str = "", memory: object = "{memory}", threads: int = 2, model: str = "{model}",
           store: str = "{store}", **more_of_program) -> Program:
-    """`what` is {text}, packed into `store` anew each time, or {store}."""
-    from_text = what == "{text}"
+    """`what` is text, packed into `store` anew each time, or {store} or one beside it."""
+    from_text = not what.startswith("{store}")
     return Program(
         name, "linblock",
         f"train {what} -o {model} --memory {memory} --threads {threads} --fresh -q --json {f'--store {store}' if from_text else ''} {options}",
