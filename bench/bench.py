@@ -122,6 +122,7 @@ def places_for(data_set: str, bench: Bench) -> dict[str, object]:
         "model": bench.scratch / f"{data_set}.model",
         "trace": bench.scratch / f"{data_set}.trace",
         "generated": bench.scratch / "generated.svm",
+        "limit": 5 if bench.quick else 120,  # seconds, for what may not end
     }
 
 
@@ -177,9 +178,9 @@ def run_bench(bench_name: str, options: argparse.Namespace) -> list[str]:
     tables = (report.measures_table(outcomes, suite.overall, judged=not options.quick), report.programs_table(outcomes),
               report.closing_table(outcomes, suite.closing))
     shorten = {str(scratch): "SCRATCH", f"{REPOSITORY}/": ""}
-    page = (f"linblock bench {name}", tables, describe(bench, sentences + absent), report.command_lines(outcomes, shorten))
-    (options.results / f"{name}.md").write_text(report.document(*page, markdown=True))
-    print(report.document(*page, markdown=False))
+    page = report.document(f"linblock bench {name}", tables, describe(bench, sentences + absent), report.command_lines(outcomes, shorten))
+    (options.results / f"{name}.md").write_text(page)
+    print(page)
     print(f"wrote {journal.path} and {options.results / name}.md", file=sys.stderr)
     failures = [str(failure) for outcome in outcomes for failure in outcome.failures]
     if not failures:

@@ -1,4 +1,4 @@
-"""The tables at the end of a bench: plain text for the terminal, Markdown for docs/benchmarks.md."""
+"""The page at the end of a bench, in Markdown, for the terminal and for docs/benchmarks.md."""
 import math
 import shlex
 from collections.abc import Sequence
@@ -58,8 +58,9 @@ def closing_table(outcomes: Sequence[Outcome], names: Sequence[str]) -> Table:
 def gaps(experiments: Sequence[Experiment], outcomes: Sequence[Outcome], absent: Sequence[str]) -> list[str]:
     """What is not as it must be even with little data: experiments that did not run, and measures without a value or a reason."""
     ran = {outcome.experiment.name for outcome in outcomes}
-    found = [f"{experiment.name} did not run: {'; '.join(absent) or 'no data set was asked for'}" for experiment in experiments
-             if experiment.name not in ran and not all(any(f"data set {name} is" in why for why in absent) for name in experiment.data_sets)]
+    there = {name for experiment in experiments for name in experiment.data_sets if not any(f"data set {name} is" in why for why in absent)}
+    found = [f"{experiment.name} did not run" for experiment in experiments
+             if experiment.name not in ran and (there & set(experiment.data_sets) or not experiment.data_sets)]
     for outcome in outcomes:
         for measure in outcome.experiment.measures:
             where = f"{outcome.experiment.name}, {outcome.data_set}, {measure.name}"
@@ -147,23 +148,17 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.2f}" if value >= 10 else f"{value:.3f}"
 
 
-def as_text(table: Table) -> str:
+def as_markdown(table: Table) -> str:
+    """With columns as wide as their cells, so that it can be read as it is."""
     head, rows = table
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     lines = [head, tuple("-" * width for width in widths), *rows]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+    return "\n".join("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |" for line in lines)
 
 
-def as_markdown(table: Table) -> str:
-    head, rows = table
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def document(title: str, tables: Sequence[Table], notes: Sequence[str], commands: Sequence[str], markdown: bool) -> str:
-    """The whole page, for the terminal or as Markdown."""
-    show = as_markdown if markdown else as_text
-    parts = [f"## {title}" if markdown else title, *(show(table) for table in tables if table[1])]
+def document(title: str, tables: Sequence[Table], notes: Sequence[str], commands: Sequence[str]) -> str:
+    """The whole page, in Markdown."""
+    parts = [f"## {title}", *(as_markdown(table) for table in tables if table[1])]
     parts.append("\n".join(f"- {note}" for note in notes))
     parts.append("\n".join(f"    {command}" for command in commands))
     return "\n\n".join(parts) + "\n"
