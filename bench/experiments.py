@@ -203,9 +203,7 @@ class Workshop:
         labels = {"experiment": self.experiment, "data_set": self.data_set, "program": program.name, "repeat": repeat,
                   "quick": self.bench.quick, "memory_limit": memory_limit(program, self.places), "disk_limit": program.disk_limit,
                   "built": Path(command[0]).stat().st_mtime}
-        known = self.bench.journal.take(command=command, **labels)
-        if known and known[0].failed and not program.failing_is_an_outcome():
-            known = None  # it may work now
+        known = self.bench.journal.take(program.failing_is_an_outcome(), command=command, **labels)
         print(f"{self.data_set}, {self.experiment}: {program.name}{' (done before)' if known else ''}", file=sys.stderr)
         if known:
             run, state = known
