@@ -158,8 +158,8 @@ def describe(bench: Bench, sentences: list[str]) -> list[str]:
     ]
 
 
-def run_bench(bench_name: str, options: argparse.Namespace) -> list[str]:
-    """What went wrong, a sentence each."""
+def run_bench(bench_name: str, options: argparse.Namespace) -> tuple[Journal, list[str]]:
+    """And what went wrong, a sentence each."""
     suite = BENCHES[bench_name]
     experiments = select(suite, options)
     # A part, or a quick run, has its own files: it must not stand in for what was measured in full.
@@ -183,24 +183,25 @@ def run_bench(bench_name: str, options: argparse.Namespace) -> list[str]:
     print(page)
     print(f"wrote {journal.path} and {options.results / name}.md", file=sys.stderr)
     failures = [str(failure) for outcome in outcomes for failure in outcome.failures]
-    if not failures:
-        journal.finish()
-    return failures + (report.gaps(experiments, outcomes, absent) if options.check else [])
+    return journal, failures + (report.gaps(experiments, outcomes, absent) if options.check else [])
 
 
 def main() -> int:
     options = parse_arguments()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it leaves as tidily as when interrupted
-    problems = []
+    journals, problems = [], []
     try:
         for name in options.names:
-            problems += run_bench(name, options)
+            journal, found = run_bench(name, options)
+            journals, problems = [*journals, journal], problems + found
     except KeyboardInterrupt:
         return 130
     except runner.RunFailed as failure:  # of what makes the data
         problems.append(str(failure))
     for problem in problems:
         print(f"bench: {problem}", file=sys.stderr)
+    for journal in journals if not problems else ():
+        journal.finish()
     return 1 if problems else 0
 
 
