@@ -191,7 +191,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it leaves as tidily as when interrupted
     journals, problems = [], []
     try:
-        for name in options.names:
+        for name in filter(lambda name: select(BENCHES[name], options), options.names):
             journal, found = run_bench(name, options)
             journals, problems = [*journals, journal], problems + found
     except KeyboardInterrupt:

@@ -16,8 +16,9 @@ class Journal:
     def __init__(self, path: Path, commit: str, machine: dict, fresh: bool):
         self.path, self.commit, self.machine = path, commit, machine
         self.taken = 0
+        path.touch()
         self.known = {} if fresh else unfinished(path)
-        if path.exists() and path.read_bytes()[-1:] not in (b"", b"\n"):
+        if path.read_bytes()[-1:] not in (b"", b"\n"):
             self.append("")  # the next line does not go on with one that was cut
 
     def take(self, even_failed: bool, **labels) -> tuple[Run, dict] | None:
@@ -54,14 +55,15 @@ def unfinished(path: Path) -> dict[str, int]:
     that are started. A line that was cut by a kill counts for nothing."""
     known: dict[str, int] = {}
     place = 0
-    for text in path.open("rb") if path.exists() else ():
-        with contextlib.suppress(ValueError):
-            line = json.loads(text)
-            if "finished" in line:
-                known.clear()
-            elif FIELDS | set(LABELS) | {"left", "summary"} <= line.keys():  # one of an older bench has less
-                known[key_of(line)] = place
-        place += len(text)
+    with path.open("rb") as lines:
+        for text in lines:
+            with contextlib.suppress(ValueError):
+                line = json.loads(text)
+                if "finished" in line:
+                    known.clear()
+                elif FIELDS | set(LABELS) | {"left", "summary"} <= line.keys():  # one of an older bench has less
+                    known[key_of(line)] = place
+            place += len(text)
     return known
 
 

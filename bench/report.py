@@ -8,6 +8,7 @@ from experiments import Bound, Experiment, Measure, NotReached, Outcome, Overall
 from runner import Run
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
+WRONG = "WRONG"  # in place of a value
 
 
 def measures_table(outcomes: Sequence[Outcome], overall: Sequence[Overall], judged: bool) -> Table:
@@ -16,17 +17,27 @@ def measures_table(outcomes: Sequence[Outcome], overall: Sequence[Overall], judg
     return head, rows + [row for one in overall for row in overall_rows(one, outcomes, judged)]
 
 
+def look_at(outcome: Outcome, measure: Measure) -> tuple[Sequence[float | str], str, str]:
+    """Its values; where there are none, what is the matter in a word or two, and why."""
+    for name in measure.programs:
+        if name in outcome.missing:
+            return (), "not measured", outcome.missing[name]
+    try:
+        values = measure.values(*(outcome.runs[name] for name in measure.programs))
+        if not values or any(not isinstance(value, str) and not math.isfinite(value) for value in values):
+            return (), WRONG, f"no finite number in {values}"
+    except NotReached as reason:
+        return (), "not reached", str(reason)
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:  # a program does not say what it should
+        return (), WRONG, f"{type(error).__name__}: {error}"
+    return values, "", ""
+
+
 def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, ...]:
     bound = measure.bound(outcome.data_set)
-    reasons = missing(outcome, measure)
-    if reasons:
-        return outcome.data_set, measure.name, "not measured", str(bound or "-"), reasons[0]
-    try:
-        values = measured(outcome, measure)
-    except KeyError as key:  # a program of another version says less
-        return outcome.data_set, measure.name, "not measured", str(bound or "-"), f"no {key} in what was printed"
-    except NotReached as reason:
-        return outcome.data_set, measure.name, "not reached", str(bound or "-"), str(reason)
+    values, what, why = look_at(outcome, measure)
+    if not values:
+        return outcome.data_set, measure.name, what, str(bound or "-"), why
     if isinstance(values[0], str):
         return outcome.data_set, measure.name, ", ".join(dict.fromkeys(values)), "-", ""
     return (outcome.data_set, measure.name, f"{spread(values)} {measure.unit}".strip(), str(bound or "-"),
@@ -35,13 +46,13 @@ def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, 
 
 def overall_rows(overall: Overall, outcomes: Sequence[Outcome], judged: bool) -> list[tuple[str, ...]]:
     """One, or none where nothing of it was measured."""
-    wanted = [(outcome, measure) for outcome in outcomes for measure in outcome.experiment.measures
+    wanted = [look_at(outcome, measure)[0] for outcome in outcomes for measure in outcome.experiment.measures
               if measure.name in overall.measures and measure.bound(outcome.data_set)]
-    values = [median(measured(*pair)) for pair in wanted if not missing(*pair)]
-    if not values:
+    found = [median(values) for values in wanted if values]
+    if not found:
         return []
-    mean = geometric_mean(values)
-    count = "" if len(values) == len(wanted) else f" ({len(values)} of {len(wanted)})"
+    mean = geometric_mean(found)
+    count = "" if len(found) == len(wanted) else f" ({len(found)} of {len(wanted)})"
     return [("all", overall.name, f"{number(mean)} {overall.unit}{count}", str(overall.asked), verdict(mean, overall.asked, judged))]
 
 
@@ -63,31 +74,10 @@ def gaps(experiments: Sequence[Experiment], outcomes: Sequence[Outcome], absent:
              if experiment.name not in ran and (there & set(experiment.data_sets) or not experiment.data_sets)]
     for outcome in outcomes:
         for measure in outcome.experiment.measures:
-            where = f"{outcome.experiment.name}, {outcome.data_set}, {measure.name}"
-            reasons = missing(outcome, measure)
-            found += [f"{where}: {reason}" for reason in reasons if " failed: " in reason]
-            if not reasons:
-                found += [f"{where}: {what}" for what in unfit(outcome, measure)]
+            _, what, why = look_at(outcome, measure)
+            if what == WRONG or " failed: " in why:
+                found.append(f"{outcome.experiment.name}, {outcome.data_set}, {measure.name}: {why}")
     return found
-
-
-def unfit(outcome: Outcome, measure: Measure) -> list[str]:
-    try:
-        values = measured(outcome, measure)
-    except NotReached:  # a reason, in words
-        return []
-    except (KeyError, ArithmeticError, ValueError) as error:
-        return [f"{type(error).__name__} {error}"]
-    return ["no value"] if not values else [f"{value} is no finite number" for value in values
-                                            if not isinstance(value, str) and not math.isfinite(value)]
-
-
-def missing(outcome: Outcome, measure: Measure) -> list[str]:
-    return [outcome.missing[name] for name in measure.programs if name in outcome.missing]
-
-
-def measured(outcome: Outcome, measure: Measure) -> Sequence[float | str]:
-    return measure.values(*(outcome.runs[name] for name in measure.programs))
 
 
 def verdict(value: float, bound: Bound | None, judged: bool) -> str:
