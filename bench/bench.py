@@ -10,6 +10,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import claims
 import data
 import headline
 import indexed
@@ -125,6 +126,7 @@ def places_for(data_set: str, bench: Bench) -> dict[str, object]:
         "model": bench.scratch / f"{data_set}.model",
         "trace": bench.scratch / f"{data_set}.trace",
         "generated": bench.scratch / "generated.svm",
+        "limit": 5 if bench.quick else 120,  # seconds, for what may not end
     }
 
 
@@ -160,8 +162,8 @@ def describe(bench: Bench, sentences: list[str]) -> list[str]:
     ]
 
 
-def run_bench(bench_name: str, options: argparse.Namespace) -> list[str]:
-    """What went wrong, a sentence each."""
+def run_bench(bench_name: str, options: argparse.Namespace) -> tuple[Journal, list[str]]:
+    """And what went wrong, a sentence each."""
     suite = BENCHES[bench_name]
     experiments = select(suite, options)
     # A part, or a quick run, has its own files: it must not stand in for what was measured in full.
@@ -179,36 +181,37 @@ def run_bench(bench_name: str, options: argparse.Namespace) -> list[str]:
         for file in scratch.glob("generated.svm*"):  # gigabytes that no later run uses
             remove(file)
     tables = (report.measures_table(outcomes, suite.overall, judged=not options.quick), report.programs_table(outcomes),
-              report.closing_table(outcomes, suite.closing), report.claims_table(outcomes, suite.claims))
-    pictures = report.pictures(outcomes)
+              report.closing_table(outcomes, suite.closing), claims.claims_table(outcomes, suite.claims))
+    pictures = claims.pictures(outcomes)
     shorten = {str(scratch): "SCRATCH", f"{REPOSITORY}/": ""}
-    page = (f"linblock bench {name}", tables, describe(bench, sentences + absent), report.command_lines(outcomes, shorten))
+    page = report.document(f"linblock bench {name}", tables, describe(bench, sentences + absent), report.command_lines(outcomes, shorten),
+                           list(pictures))
     for folder in filter(None, (options.results, options.docs)):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.md").write_text(report.document(*page, markdown=True, pictures=list(pictures)))
-        for file, picture in pictures.items():
-            (folder / file).write_text(picture)
-    print(report.document(*page, markdown=False))
+        for file, text in (pictures | {f"{name}.md": page}).items():
+            (folder / file).write_text(text)
+    print(page)
     print(f"wrote {journal.path} and {options.results / name}.md", file=sys.stderr)
     failures = [str(failure) for outcome in outcomes for failure in outcome.failures]
-    if not failures:
-        journal.finish()
-    return failures + (report.gaps(experiments, outcomes, absent) if options.check else [])
+    return journal, failures + (report.gaps(experiments, outcomes, absent) if options.check else [])
 
 
 def main() -> int:
     options = parse_arguments()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it leaves as tidily as when interrupted
-    problems = []
+    journals, problems = [], []
     try:
-        for name in options.names:
-            problems += run_bench(name, options)
+        for name in filter(lambda name: select(BENCHES[name], options), options.names):
+            journal, found = run_bench(name, options)
+            journals, problems = [*journals, journal], problems + found
     except KeyboardInterrupt:
         return 130
     except runner.RunFailed as failure:  # of what makes the data
         problems.append(str(failure))
     for problem in problems:
         print(f"bench: {problem}", file=sys.stderr)
+    for journal in journals if not problems else ():
+        journal.finish()
     return 1 if problems else 0
 
 

@@ -1,12 +1,10 @@
 """The data sets of the benches: how each is made, once, as svmlight text in the scratch folder."""
 import hashlib
-import itertools
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +26,8 @@ class Recipe:
     large: bool = False  # minutes a run: fewer of them, and none in a quick bench
 
 
-def documents(rows: int, options: str = "--features 1000000 --nonzeros 110", **more) -> Recipe:
-    return Recipe(f"{{linblock}} generate documents -o - --rows {rows} {options} -q", **more)
+def documents(rows: int, options: str) -> Recipe:
+    return Recipe(f"{{linblock}} generate documents -o - --rows {rows} {options} -q")
 
 
 def clusters(rows: int, options: str = "") -> Recipe:
@@ -45,17 +43,17 @@ def splice(part: str, lengths_and_window: str, **more) -> Recipe:
                   script="splice_expand.py", module="numpy", **more)
 
 
-CLASSES = "--features 100000 --nonzeros 110 --classes 20"
+DOCUMENTS, CLASSES = "--features 1000000 --nonzeros 110", "--features 100000 --nonzeros 110 --classes 20"
 
 # "NAME.test" is what a model of NAME is tested on.
 RECIPES = {
-    "documents": documents(320_000),
-    "documents.test": documents(340_000, rescale="--skip 320000"),  # the rows that follow; another seed has other classes
-    "documents-many": documents(1_000_000),
-    "documents-some": documents(80_000),
+    "documents": documents(320_000, DOCUMENTS),
+    "documents.test": documents(20_000, DOCUMENTS + " --skip 320000"),  # the rows that follow; another seed has other classes
+    "documents-many": documents(1_000_000, DOCUMENTS),
+    "documents-some": documents(80_000, DOCUMENTS),
     "documents-long": documents(200_000, "--features 50000 --nonzeros 400"),  # primal.py says why
     "documents-20": documents(40_000, CLASSES),
-    "documents-20.test": documents(50_000, CLASSES, rescale="--skip 40000"),
+    "documents-20.test": documents(10_000, CLASSES + " --skip 40000"),
     "clusters": clusters(2_000_000),
     "clusters.test": clusters(100_000, "--skip 2000000"),
     "clusters-10": clusters(200_000, "--classes 10"),
@@ -167,40 +165,20 @@ def first_of(name: str, *folders: Path) -> str:
 
 
 def write_text(pipeline: list[list[str]], text: Path, rows: int | None) -> None:
-    """Under another name until it is complete, and on the disk before anything is timed beside it."""
+    """What the last command prints, or its first rows; under another name until it is complete, and on the disk before anything is timed
+    beside it."""
     partial = text.with_suffix(".partial")
-    try:
-        with partial.open("wb") as file:
-            print_into(file, pipeline, rows)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.rename(text)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def print_into(file, pipeline: list[list[str]], rows: int | None) -> None:
-    """What the last command prints, all of it or its first rows; each command reads what the one before it prints."""
-    processes: list[subprocess.Popen] = []
-    with tempfile.TemporaryFile() as stderr:
-        try:
-            for command in pipeline:
-                source = processes[-1].stdout if processes else subprocess.DEVNULL
-                processes.append(subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=stderr))
-                if source is not subprocess.DEVNULL:
-                    source.close()  # the next command has it
-            with processes[-1].stdout as lines:
-                file.writelines(itertools.islice(lines, rows))
-                enough = bool(lines.readline())  # more than asked for: how they end does not matter
-            codes = [process.wait() for process in processes if not enough]
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-        if any(codes):
-            stderr.seek(0)
-            failed = next(command for command, code in zip(pipeline, codes) if code)
-            raise RunFailed(failed, f"exit code {max(codes, key=abs)}", stderr.read().decode(errors="replace"))
+    partial.unlink(missing_ok=True)  # the commands of a bench that was killed may still write to it
+    commands = " | ".join(map(shlex.join, pipeline))
+    script = f"{commands} | head -n {rows}" if rows else f"set -o pipefail; {commands}"  # before head, all end by a broken pipe
+    with partial.open("wb") as file:
+        done = subprocess.run(["bash", "-c", script], stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.PIPE)
+        os.fsync(file.fileno())
+    if done.returncode or not partial.stat().st_size:
+        partial.unlink()
+        said = done.stderr.decode(errors="replace")
+        raise RunFailed(["bash", "-c", script], f"exit code {done.returncode}, or nothing was printed", said)
+    partial.rename(text)
 
 
 def warm(text: Path) -> None:

@@ -1,10 +1,8 @@
 """What an experiment is, and how one is run: its programs in turn, A B A B, so that noise meets all alike."""
 import contextlib
 import dataclasses
-import functools
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -233,9 +231,7 @@ class Workshop:
         labels = {"experiment": self.experiment, "data_set": self.data_set, "program": program.name, "repeat": repeat,
                   "quick": self.bench.quick, "memory_limit": memory_limit(program, self.places), "disk_limit": program.disk_limit,
                   "built": Path(command[0]).stat().st_mtime}
-        known = self.bench.journal.take(command=command, **labels)
-        if known and known[0].failed and not program.failing_is_an_outcome():
-            known = None  # it may work now
+        known = self.bench.journal.take(program.failing_is_an_outcome(), command=command, **labels)
         print(f"{self.data_set}, {self.experiment}: {program.name}{' (done before)' if known else ''}", file=sys.stderr)
         if known:
             run, state = known
@@ -288,10 +284,7 @@ class Workshop:
         for tool in filter(None, (program.tool, program.preload)):
             if tool not in self.bench.tools:
                 raise Missing(f"no {tool}")
-        arguments = filled(program.arguments, places)
-        if program.tool == "linblock":
-            check_options(self.bench.tools["linblock"], *arguments)
-        return [self.bench.tools[program.tool], *arguments]
+        return [self.bench.tools[program.tool], *filled(program.arguments, places)]
 
 
 def memory_limit(program: Program, places: dict[str, object]) -> int:
@@ -304,22 +297,6 @@ def filled(template: str, places: dict[str, object]) -> list[str]:
         return [word.format(**places) for word in shlex.split(template)]
     except KeyError as place:
         raise Missing(f"{place.args[0]} not known") from place
-
-
-def check_options(linblock: str, command: str, *words: str) -> None:
-    known = help_of(linblock, command)
-    if not known:
-        raise Missing(f"this linblock has no {command}")
-    for word in words:
-        if word.startswith("--") and word not in known:
-            raise Missing(f"no {command} {word}")
-
-
-@functools.cache
-def help_of(linblock: str, command: str) -> frozenset[str]:
-    """The words of a command's help: an option that is not among them is not there yet. None, where no such command is."""
-    text = subprocess.run([linblock, command, "--help"], capture_output=True, text=True).stdout
-    return frozenset(text.replace(",", " ").split()) if f"Usage: linblock {command} " in text else frozenset()
 
 
 def remove(path: Path) -> None:

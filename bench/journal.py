@@ -1,4 +1,5 @@
 """The runs of a bench, a line of JSON each as soon as it has ended. A bench that was killed finds there what it has done already."""
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -15,14 +16,20 @@ class Journal:
     def __init__(self, path: Path, commit: str, machine: dict, fresh: bool):
         self.path, self.commit, self.machine = path, commit, machine
         self.taken = 0
+        path.touch()
         self.known = {} if fresh else unfinished(path)
-        if path.exists() and not path.read_bytes().endswith(b"\n"):
-            self.append("")  # the rest of a line that was cut
+        if path.read_bytes()[-1:] not in (b"", b"\n"):
+            self.append("")  # the next line does not go on with one that was cut
 
-    def take(self, **labels) -> tuple[Run, dict] | None:
+    def take(self, even_failed: bool, **labels) -> tuple[Run, dict] | None:
         """A run that is known already, with what it left."""
-        line = self.known.get(key_of(labels | {"commit": self.commit}))
-        if line is None:
+        place = self.known.get(key_of(labels | {"commit": self.commit}))
+        if place is None:
+            return None
+        with self.path.open("rb") as file:
+            file.seek(place)
+            line = json.loads(file.readline())
+        if line["exit_code"] and not even_failed:
             return None
         self.taken += 1
         stdout = json.dumps(line["summary"]) if line["summary"] else line["stdout"]
@@ -43,18 +50,20 @@ class Journal:
             file.write(line + "\n")
 
 
-def unfinished(path: Path) -> dict[str, dict]:
-    """The runs since the last bench that finished; a line that was cut by a kill counts for nothing."""
-    known: dict[str, dict] = {}
-    for text in path.read_text(errors="replace").splitlines() if path.exists() else ():
-        try:
-            line = json.loads(text)
-        except ValueError:
-            continue
-        if "finished" in line:
-            known.clear()
-        elif FIELDS | set(LABELS) | {"left", "summary"} <= line.keys():  # one of an older bench has less
-            known[key_of(line)] = line
+def unfinished(path: Path) -> dict[str, int]:
+    """The runs since the last bench that finished, and where their lines begin: to hold them all would count as memory of the programs
+    that are started. A line that was cut by a kill counts for nothing."""
+    known: dict[str, int] = {}
+    place = 0
+    with path.open("rb") as lines:
+        for text in lines:
+            with contextlib.suppress(ValueError):
+                line = json.loads(text)
+                if "finished" in line:
+                    known.clear()
+                elif FIELDS | set(LABELS) | {"left", "summary"} <= line.keys():  # one of an older bench has less
+                    known[key_of(line)] = place
+            place += len(text)
     return known
 
 

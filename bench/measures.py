@@ -3,7 +3,7 @@ more programs may follow those: whatever looks at runs is given them too."""
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from experiments import NotReached, Program, median_wall, summaries
+from experiments import NotReached, median_wall, summaries
 from runner import Run
 
 MEBIBYTE = 1 << 20
@@ -33,10 +33,6 @@ def between(values: Values) -> Values:
 
 def percent(key: str) -> Values:
     return lambda runs: [100 * value for value in summaries(key)(runs)]
-
-
-def names(programs: Sequence[Program]) -> tuple[str, ...]:
-    return tuple(program.name for program in programs)
 
 
 walls = each(lambda run: run.wall_seconds)

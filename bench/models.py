@@ -134,7 +134,8 @@ def folds_from_text(name: str, command: str, theirs: tuple[Program, ...], theirs
 def bytes_of_folds(room: str, data_sets: tuple[str, ...]) -> Experiment:
     memory, once = ROOMS[room], {"most_repeats": 1, "after": PACK.name}  # bytes are counted, not timed
     one = train(f"train, {room}", "{store}", "--loss squared-hinge", memory["classes"], **once)
-    cv, tune = several(f"cv, {room}", "{store}", CV, memory["folds"], **once), several(f"tune, {room}", "{store}", TUNE, memory["costs"], **once)
+    cv = several(f"cv, {room}", "{store}", CV, memory["folds"], **once)
+    tune = several(f"tune, {room}", "{store}", TUNE, memory["costs"], **once)
     return Experiment(
         f"bytes of cv and tune, {room}", (cv, tune, one), data_sets=data_sets, before=(PACK, INFO), derived=STREAMED_MEMORY, measures=(
             Measure(f"bytes read, cv / train, {room}", "times", (cv, one), bytes_ratio, Bound(most=1.5)),

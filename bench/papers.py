@@ -3,9 +3,9 @@ point is a certified objective and a tested model. Every claim is judged from th
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from experiments import Claim, Derived, Experiment, Figure, Measure, NotReached, Program, Suite, summaries
+from experiments import Claim, Derived, Experiment, Figure, Measure, Program, Suite, summaries
 from indexed import INDEX, memory_for_rows
-from measures import MEBIBYTE, each, names, walls
+from measures import MEBIBYTE, each, walls
 from primal import HINGE, LOGISTIC, SQUARED_HINGE, TRANSPOSE
 from runner import Run
 from train import EVERYTHING, PACK, SGD, SLOW_DISK, SLOW_DISK_SLACK, VW, more, rows_tenth, test, train
@@ -13,6 +13,10 @@ from train import EVERYTHING, PACK, SGD, SLOW_DISK, SLOW_DISK_SLACK, VW, more, r
 BLOCKS, COLUMNS, INDEXED = "block minimization", "primal coordinate descent", "indexed"
 PASSES = (1, 2, 4, 8, 16)
 SATISFIED = 0.5  # points of accuracy
+
+
+def names(programs: Sequence[Program]) -> tuple[str, ...]:
+    return tuple(program.name for program in programs)
 
 
 # A point of a curve.

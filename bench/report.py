@@ -1,15 +1,14 @@
-"""The tables at the end of a bench: plain text for the terminal, Markdown for docs/benchmarks.md."""
+"""The page at the end of a bench, in Markdown, for the terminal and for docs/benchmarks.md."""
 import math
-import re
 import shlex
 from collections.abc import Sequence
 from statistics import geometric_mean, median
 
-import charts
-from experiments import Bound, Claim, Experiment, Measure, NotReached, Outcome, Overall, median_wall
+from experiments import Bound, Experiment, Measure, NotReached, Outcome, Overall, median_wall
 from runner import Run
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
+WRONG = "WRONG"  # in place of a value
 
 
 def measures_table(outcomes: Sequence[Outcome], overall: Sequence[Overall], judged: bool) -> Table:
@@ -18,17 +17,27 @@ def measures_table(outcomes: Sequence[Outcome], overall: Sequence[Overall], judg
     return head, rows + [row for one in overall for row in overall_rows(one, outcomes, judged)]
 
 
+def look_at(outcome: Outcome, measure: Measure) -> tuple[Sequence[float | str], str, str]:
+    """Its values; where there are none, what is the matter in a word or two, and why."""
+    for name in measure.programs:
+        if name in outcome.missing:
+            return (), "not measured", outcome.missing[name]
+    try:
+        values = measure.values(*(outcome.runs[name] for name in measure.programs))
+        if not values or any(not isinstance(value, str) and not math.isfinite(value) for value in values):
+            return (), WRONG, f"no finite number in {values}"
+    except NotReached as reason:
+        return (), "not reached", str(reason)
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:  # a program does not say what it should
+        return (), WRONG, f"{type(error).__name__}: {error}"
+    return values, "", ""
+
+
 def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, ...]:
     bound = measure.bound(outcome.data_set)
-    reasons = missing(outcome, measure)
-    if reasons:
-        return outcome.data_set, measure.name, "not measured", str(bound or "-"), reasons[0]
-    try:
-        values = measured(outcome, measure)
-    except KeyError as key:  # a program of another version says less
-        return outcome.data_set, measure.name, "not measured", str(bound or "-"), f"no {key} in what was printed"
-    except NotReached as reason:
-        return outcome.data_set, measure.name, "not reached", str(bound or "-"), str(reason)
+    values, what, why = look_at(outcome, measure)
+    if not values:
+        return outcome.data_set, measure.name, what, str(bound or "-"), why
     if isinstance(values[0], str):
         return outcome.data_set, measure.name, ", ".join(dict.fromkeys(values)), "-", ""
     return (outcome.data_set, measure.name, f"{spread(values)} {measure.unit}".strip(), str(bound or "-"),
@@ -37,13 +46,13 @@ def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, 
 
 def overall_rows(overall: Overall, outcomes: Sequence[Outcome], judged: bool) -> list[tuple[str, ...]]:
     """One, or none where nothing of it was measured."""
-    wanted = [(outcome, measure) for outcome in outcomes for measure in outcome.experiment.measures
+    wanted = [look_at(outcome, measure)[0] for outcome in outcomes for measure in outcome.experiment.measures
               if measure.name in overall.measures and measure.bound(outcome.data_set)]
-    values = [median(measured(*pair)) for pair in wanted if not missing(*pair)]
-    if not values:
+    found = [median(values) for values in wanted if values]
+    if not found:
         return []
-    mean = geometric_mean(values)
-    count = "" if len(values) == len(wanted) else f" ({len(values)} of {len(wanted)})"
+    mean = geometric_mean(found)
+    count = "" if len(found) == len(wanted) else f" ({len(found)} of {len(wanted)})"
     return [("all", overall.name, f"{number(mean)} {overall.unit}{count}", str(overall.asked), verdict(mean, overall.asked, judged))]
 
 
@@ -60,67 +69,15 @@ def closing_table(outcomes: Sequence[Outcome], names: Sequence[str]) -> Table:
 def gaps(experiments: Sequence[Experiment], outcomes: Sequence[Outcome], absent: Sequence[str]) -> list[str]:
     """What is not as it must be even with little data: experiments that did not run, and measures without a value or a reason."""
     ran = {outcome.experiment.name for outcome in outcomes}
-    found = [f"{experiment.name} did not run: {'; '.join(absent) or 'no data set was asked for'}" for experiment in experiments
-             if experiment.name not in ran and not all(any(f"data set {name} is" in why for why in absent) for name in experiment.data_sets)]
+    there = {name for experiment in experiments for name in experiment.data_sets if not any(f"data set {name} is" in why for why in absent)}
+    found = [f"{experiment.name} did not run" for experiment in experiments
+             if experiment.name not in ran and (there & set(experiment.data_sets) or not experiment.data_sets)]
     for outcome in outcomes:
         for measure in outcome.experiment.measures:
-            where = f"{outcome.experiment.name}, {outcome.data_set}, {measure.name}"
-            reasons = missing(outcome, measure)
-            found += [f"{where}: {reason}" for reason in reasons if " failed: " in reason]
-            if not reasons:
-                found += [f"{where}: {what}" for what in unfit(outcome, measure)]
+            _, what, why = look_at(outcome, measure)
+            if what == WRONG or " failed: " in why:
+                found.append(f"{outcome.experiment.name}, {outcome.data_set}, {measure.name}: {why}")
     return found
-
-
-def unfit(outcome: Outcome, measure: Measure) -> list[str]:
-    try:
-        values = measured(outcome, measure)
-    except NotReached:  # a reason, in words
-        return []
-    except (KeyError, ArithmeticError, ValueError) as error:
-        return [f"{type(error).__name__} {error}"]
-    return ["no value"] if not values else [f"{value} is no finite number" for value in values
-                                            if not isinstance(value, str) and not math.isfinite(value)]
-
-
-def claims_table(outcomes: Sequence[Outcome], others: Sequence[Claim]) -> Table:
-    rows = [claim_row(outcome, claim) for outcome in outcomes for claim in outcome.experiment.claims]
-    rows += [(claim.paper, claim.where, claim.says, "-", "not testable here", claim.why_not) for claim in others]
-    return ("paper", "where", "what it says", "data set", "here", "seen"), sorted(rows)
-
-
-def claim_row(outcome: Outcome, claim: Claim) -> tuple[str, ...]:
-    about = claim.paper, claim.where, claim.says, outcome.data_set
-    wanted = [name for method in claim.programs for name in method]
-    absent = [outcome.missing.get(name, f"{name} did not run") for name in wanted if name not in outcome.runs]
-    if absent:
-        return *about, "not testable here", absent[0]
-    agrees, seen = claim.judge(*([outcome.runs[name][0] for name in method] for method in claim.programs))
-    return *about, "agrees" if agrees else "differs", seen
-
-
-def pictures(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """SVG by the name of its file."""
-    found = {}
-    for outcome in outcomes:
-        for figure in outcome.experiment.figures:
-            runs = {line: [outcome.runs[name][0] for name in names if name in outcome.runs] for line, names in figure.lines.items()}
-            everything = [run for several in runs.values() for run in several]
-            lines = {line: [(figure.across[1](run, everything), figure.upward[1](run, everything)) for run in several]
-                     for line, several in runs.items() if several}
-            if lines:
-                name = f"{outcome.experiment.name} {figure.name} {outcome.data_set}".lower()
-                title = f"{figure.name}: {outcome.data_set}"
-                found[re.sub(r"[^a-z0-9]+", "-", name) + ".svg"] = charts.chart(title, figure.across[0], figure.upward[0], lines)
-    return found
-
-
-def missing(outcome: Outcome, measure: Measure) -> list[str]:
-    return [outcome.missing[name] for name in measure.programs if name in outcome.missing]
-
-
-def measured(outcome: Outcome, measure: Measure) -> Sequence[float | str]:
-    return measure.values(*(outcome.runs[name] for name in measure.programs))
 
 
 def verdict(value: float, bound: Bound | None, judged: bool) -> str:
@@ -181,25 +138,18 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.2f}" if value >= 10 else f"{value:.3f}"
 
 
-def as_text(table: Table) -> str:
+def as_markdown(table: Table) -> str:
+    """With columns as wide as their cells, so that it can be read as it is."""
     head, rows = table
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     lines = [head, tuple("-" * width for width in widths), *rows]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+    return "\n".join("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |" for line in lines)
 
 
-def as_markdown(table: Table) -> str:
-    head, rows = table
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def document(title: str, tables: Sequence[Table], notes: Sequence[str], commands: Sequence[str], markdown: bool,
-             pictures: Sequence[str] = ()) -> str:
-    """The whole page, for the terminal or as Markdown."""
-    show = as_markdown if markdown else as_text
-    parts = [f"## {title}" if markdown else title, *(show(table) for table in tables if table[1])]
-    parts += [f"![{name.removesuffix('.svg').replace('-', ' ')}]({name})" for name in pictures if markdown]
+def document(title: str, tables: Sequence[Table], notes: Sequence[str], commands: Sequence[str], pictures: Sequence[str]) -> str:
+    """The whole page, in Markdown."""
+    parts = [f"## {title}", *(as_markdown(table) for table in tables if table[1])]
+    parts += [f"![{name.removesuffix('.svg').replace('-', ' ')}]({name})" for name in pictures]
     parts.append("\n".join(f"- {note}" for note in notes))
     parts.append("\n".join(f"    {command}" for command in commands))
     return "\n\n".join(parts) + "\n"

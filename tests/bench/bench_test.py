@@ -158,7 +158,8 @@ class Experiments(InFolder):
         self.assertEqual(gaps(words, self.program("vw", "", "vw")), [], "an absent peer is a reason")
         self.assertIn("no finite number", gaps(lambda runs: [float("nan")])[0])
         self.assertIn("ZeroDivisionError", gaps(lambda runs: [1 / 0])[0])
-        self.assertIn("no value", gaps(lambda runs: [])[0])
+        self.assertIn("no finite number", gaps(lambda runs: [])[0])
+        self.assertIn("KeyError", gaps(lambda runs: [runs[0].summary()["gap"]])[0])
         self.assertIn("failed", gaps(words, self.program("peer", "exit 1", "liblinear-train"))[0])
         elsewhere = Experiment("two", (), (), data_sets=("a",))
         self.assertEqual(report.gaps((elsewhere,), [], ["data set a is absent (real data)"]), [])
@@ -167,8 +168,8 @@ class Experiments(InFolder):
 
 class KilledBench(InFolder):
     def start(self):
-        command = [sys.executable, BENCH / "bench.py", "primal", "--check", "--only", "figure 4", "--sets", "documents",
-                   "--linblock", os.environ["LINBLOCK"], "--scratch", self.folder, "--results", self.folder]
+        command = [sys.executable, BENCH / "bench.py", "primal", "--check", "--only", "default choice, squared", "--sets", "documents",
+                   "--repeats", "2", "--linblock", os.environ["LINBLOCK"], "--scratch", self.folder, "--results", self.folder]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def lines(self):
@@ -181,21 +182,21 @@ class KilledBench(InFolder):
             time.sleep(0.01)
         first.kill()
         first.communicate()
-        done = [json.loads(line)["program"] for line in self.lines()]
+        done = [json.loads(line) for line in self.lines()]
         self.assertLess(len(done), 10, "it was over before it could be killed")
         self.assertFalse((self.folder / "primal-part-quick.md").exists())
         second = self.start()
         said = second.communicate()[1]
         self.assertEqual(second.returncode, 0, said)
-        for program in done:
-            self.assertIn(f"figure 4: {program} (done before)", said)
-        runs = Counter(line.get("program") for line in map(json.loads, self.lines()))
+        self.assertEqual(said.count("(done before)"), len(done))
+        runs = Counter((line["program"], line["repeat"]) for line in map(json.loads, self.lines()[:-1]))
         self.assertEqual(set(runs.values()), {1}, runs)
-        self.assertEqual(len(runs), 10 + 1, "every program, and the line that says: finished")
+        self.assertEqual(len(runs), 10)
+        self.assertIn("finished", json.loads(self.lines()[-1]))
         page = (self.folder / "primal-part-quick.md").read_text()
         self.assertIn(f"{len(done)} runs are of a bench that was interrupted", page)
-        for way in ("primal, permuted", "primal, once", "primal, cyclic", "primal, online", "cmls, cyclic", "cmls, permuted"):
-            self.assertRegex(page, rf"passes to 1%, {way} \| \d")
+        self.assertRegex(page, r"\| chosen, squared-hinge +\| \w+")
+        self.assertRegex(page, r"\| default / best, squared-hinge +\| \d\.\d+")
 
 
 if __name__ == "__main__":
