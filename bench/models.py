@@ -5,7 +5,8 @@ from collections.abc import Callable
 from statistics import median
 
 from experiments import Bound, Derived, Experiment, Measure, Program, Suite, median_wall, summaries
-from measures import MEBIBYTE, bytes_ratio, gap_percent, passes_ratio, readings, tenth_of_peak, walls_ratio
+from measures import MEBIBYTE, bytes_ratio, each, gap_percent, passes_ratio, ratio, readings, tenth_of_peak, walls_ratio
+from reached import passes_of
 from runner import Run
 from train import EVERYTHING, PACK, end_to_end, liblinear, train
 
@@ -55,7 +56,8 @@ def were_streamed(program: Program, memory: dict) -> tuple[Measure, ...]:
 
 # All classes in one reading. The passes are fixed, so nothing is left to chance or to what was measured on the way.
 
-THREE_PASSES = "--max-passes 3 --tolerance 1e-9 --inner 1 --cache-fraction 0"
+THREE_PASSES = "--max-passes 3 --tolerance 1e-9 --inner 1 --cache-fraction 0 --trace {trace}"
+bytes_of_passes = each(lambda run: sum(line["bytes"] for line in passes_of(run)))
 
 
 def seconds_ratio(*parts: str):
@@ -73,6 +75,7 @@ def classes(room: str) -> Experiment:
     return Experiment(
         f"classes, {room}", (one, several), data_sets=ONE_READING_SETS, before=(PACK, INFO), derived=STREAMED_MEMORY, measures=(
             Measure(f"bytes read, 20 classes / one, {room}", "times", (several, one), bytes_ratio, Bound(most=1.05)),
+            Measure(f"the same without certificates, {room}", "times", (several, one), ratio(bytes_of_passes)),
             *(Measure(f"{what}, 20 classes / 20 of one, {room}", "times", (several, one, INFO), seconds_ratio(*parts), Bound(most=0.5))
               for what, parts in (("solving", ("solve",)), ("a pass", ("solve", "wait")))),
             *were_streamed(one, memory),
