@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,11 @@ def clusters(rows: int, options: str = "") -> Recipe:
 
 def real(source: str, **more) -> Recipe:
     return Recipe(f"{'xz' if source.endswith('.xz') else 'zstd'} -dcq {{source}}", source=source, **more)
+
+
+def public(file: str, **more) -> Recipe:
+    """A file of the LIBSVM data page, by its name there, compressed in whatever way or not (docs/data.md)."""
+    return Recipe("{unpack} {source}", source=file, large=True, **more)
 
 
 def splice(part: str, lengths_and_window: str, **more) -> Recipe:
@@ -90,7 +96,18 @@ RECIPES = {
     "splice-large": splice("100000", "1 8 398", rescale="--unit-length", large=True),
     "splice-large.test": splice("modsel", "1 8 398 10000", rescale="--unit-length", large=True),
     "w8a": real("w8a/w8a.svm.xz"),
+    # The papers' own, where somebody has them. Those without a test file of their own are split.
+    "kddcup10": public("kddb"),
+    "kddcup10.test": public("kddb.t"),
+    "epsilon": public("epsilon_normalized"),
+    "epsilon.test": public("epsilon_normalized.t"),
+    "rcv1": public("rcv1_test.binary"),  # the larger one is trained on
+    "rcv1.test": public("rcv1_train.binary"),
+    **{f"{name}{ending}": public(file, rescale=f"--part {part}") for part, ending in (("train", ""), ("test", ".test")) for name, file in
+       (("webspam", "webspam_wc_normalized_trigram.svm"), ("news20", "news20.binary"), ("real-sim", "real-sim"),
+        ("covtype", "covtype.libsvm.binary.scale"), ("mnist8m", "mnist8m.scale"))},
 }
+UNPACK = {"": "cat", ".xz": "xz -dcq", ".bz2": "bzip2 -dcq", ".zst": "zstd -dcq", ".gz": "gzip -dcq"}
 
 
 class Absent(Exception):
@@ -146,10 +163,12 @@ def command_of(recipe: Recipe, real_data: Path | None, linblock: str) -> list[st
     if recipe.source:
         if real_data is None:
             raise Absent("real data, and neither --data nor LINBLOCK_DATA names a folder")
-        places["source"] = first_of(recipe.source, real_data)
+        endings = UNPACK if "{unpack}" in recipe.command else ("",)
+        places["source"] = first_of([recipe.source + ending for ending in endings], real_data)
+        places["unpack"] = UNPACK.get(Path(places["source"]).suffix, UNPACK[""])
     if recipe.script:
-        places["script"] = first_of(recipe.script, real_data.resolve().parent / "tools", real_data)
-    program, *words = [word.format(**places) for word in shlex.split(recipe.command)]
+        places["script"] = first_of([recipe.script], real_data.resolve().parent / "tools", real_data)
+    program, *words = shlex.split(recipe.command.format(**{name: shlex.quote(value) if name != "unpack" else value for name, value in places.items()}))
     if shutil.which(program) is None:
         raise Absent(f"the program {program} is not here")
     if recipe.module and not peers.has_module(program, recipe.module):
@@ -157,11 +176,11 @@ def command_of(recipe: Recipe, real_data: Path | None, linblock: str) -> list[st
     return [program, *words]
 
 
-def first_of(name: str, *folders: Path) -> str:
-    for folder in folders:
-        if (folder / name).exists():
-            return str(folder / name)
-    raise Absent(f"no {name} with the real data")
+def first_of(names: Sequence[str], *folders: Path) -> str:
+    for path in (folder / name for folder in folders for name in names):
+        if path.exists():
+            return str(path)
+    raise Absent(f"no {names[0]} with the real data")
 
 
 def write_text(pipeline: list[list[str]], text: Path, rows: int | None) -> None:
