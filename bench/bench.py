@@ -126,7 +126,7 @@ def places_for(data_set: str, bench: Bench) -> dict[str, object]:
         "model": bench.scratch / f"{data_set}.model",
         "trace": bench.scratch / f"{data_set}.trace",
         "generated": bench.scratch / "generated.svm",
-        "limit": 5 if bench.quick else 120,  # seconds, for what may not end
+        "limit": 3 if bench.quick else 120,  # seconds, for what may not end
     }
 
 

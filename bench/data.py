@@ -12,7 +12,7 @@ from pathlib import Path
 import peers
 from runner import RunFailed
 
-QUICK_ROWS = 2000
+QUICK_ROWS = 1000
 RESCALE = Path(__file__).resolve().with_name("rescale.py")
 
 

@@ -89,7 +89,7 @@ def descent(of: str, loss: str, solver: str, order: str, **more_of_program) -> P
 def table(name: str, loss: str, newton_of_liblinear: int, dual_of_liblinear: int, others: tuple[Program, ...] = ()) -> Experiment:
     best = references(loss)
     cd, cdper = descent("CD", loss, "primal", "cyclic"), descent("CDPER", loss, "primal", "permuted")
-    newton = from_store(f"TRON, {loss}", loss, "--solver newton --tolerance 0.01")
+    newton = from_store(f"TRON, {loss}", loss, f"--solver newton {TO_NEAR}")
     dual = from_store(f"dual, {loss}", loss, f"--solver dual {TO_NEAR}")
     # Where its own tolerance would stop it before 1%, it goes on.
     their_newton, their_dual = timed_liblinear(newton_of_liblinear, "-e 0.0001"), timed_liblinear(dual_of_liblinear)
@@ -138,7 +138,7 @@ def least_norms_ratio(ours, theirs):
 
 def newton_against(loss: str, solver: int, judged: bool) -> Experiment:
     theirs = timed_liblinear(solver)
-    tight = from_store(f"newton from the store, {loss}", loss, "--solver newton --tolerance 1e-8", threads=2)
+    tight = from_store(f"newton from the store, {loss}", loss, f"--solver newton --tolerance 1e-8 {LIMIT}", threads=2)
     same = train(f"text to the same gradient, {loss}", "{text}",  # into another store: the one above begins with {store}
                  f"--loss {loss} --cost 1 --solver newton --tolerance {{same_gap}} --trace {{trace}}", EVERYTHING, store="{store}-text")
     against = f"LIBLINEAR -s {solver} / newton"
