@@ -1,19 +1,18 @@
 """The data sets of the benches: how each is made, once, as svmlight text in the scratch folder."""
 import hashlib
-import itertools
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import peers
 from runner import RunFailed
 
-QUICK_ROWS = 2000
+QUICK_ROWS = 1000
 RESCALE = Path(__file__).resolve().with_name("rescale.py")
 
 
@@ -28,8 +27,8 @@ class Recipe:
     large: bool = False  # minutes a run: fewer of them, and none in a quick bench
 
 
-def documents(rows: int, options: str = "--features 1000000 --nonzeros 110", **more) -> Recipe:
-    return Recipe(f"{{linblock}} generate documents -o - --rows {rows} {options} -q", **more)
+def documents(rows: int, options: str) -> Recipe:
+    return Recipe(f"{{linblock}} generate documents -o - --rows {rows} {options} -q")
 
 
 def clusters(rows: int, options: str = "") -> Recipe:
@@ -40,22 +39,27 @@ def real(source: str, **more) -> Recipe:
     return Recipe(f"{'xz' if source.endswith('.xz') else 'zstd'} -dcq {{source}}", source=source, **more)
 
 
+def public(file: str, **more) -> Recipe:
+    """A file of the LIBSVM data page, by its name there, compressed in whatever way or not (docs/data.md)."""
+    return Recipe("{unpack} {source}", source=file, large=True, **more)
+
+
 def splice(part: str, lengths_and_window: str, **more) -> Recipe:
     return Recipe(peers.DEBIAN_PYTHON + " {script} {source} " + lengths_and_window, source=f"splice/C_elegans_acc_{part}.fasta.bz2",
                   script="splice_expand.py", module="numpy", **more)
 
 
-CLASSES = "--features 100000 --nonzeros 110 --classes 20"
+DOCUMENTS, CLASSES = "--features 1000000 --nonzeros 110", "--features 100000 --nonzeros 110 --classes 20"
 
 # "NAME.test" is what a model of NAME is tested on.
 RECIPES = {
-    "documents": documents(320_000),
-    "documents.test": documents(340_000, rescale="--skip 320000"),  # the rows that follow; another seed has other classes
-    "documents-many": documents(1_000_000),
-    "documents-some": documents(80_000),
+    "documents": documents(320_000, DOCUMENTS),
+    "documents.test": documents(20_000, DOCUMENTS + " --skip 320000"),  # the rows that follow; another seed has other classes
+    "documents-many": documents(1_000_000, DOCUMENTS),
+    "documents-some": documents(80_000, DOCUMENTS),
     "documents-long": documents(200_000, "--features 50000 --nonzeros 400"),  # primal.py says why
     "documents-20": documents(40_000, CLASSES),
-    "documents-20.test": documents(50_000, CLASSES, rescale="--skip 40000"),
+    "documents-20.test": documents(10_000, CLASSES + " --skip 40000"),
     "clusters": clusters(2_000_000),
     "clusters.test": clusters(100_000, "--skip 2000000"),
     "clusters-10": clusters(200_000, "--classes 10"),
@@ -92,7 +96,18 @@ RECIPES = {
     "splice-large": splice("100000", "1 8 398", rescale="--unit-length", large=True),
     "splice-large.test": splice("modsel", "1 8 398 10000", rescale="--unit-length", large=True),
     "w8a": real("w8a/w8a.svm.xz"),
+    # The papers' own, where somebody has them. Those without a test file of their own are split.
+    "kddcup10": public("kddb"),
+    "kddcup10.test": public("kddb.t"),
+    "epsilon": public("epsilon_normalized"),
+    "epsilon.test": public("epsilon_normalized.t"),
+    "rcv1": public("rcv1_test.binary"),  # the larger one is trained on
+    "rcv1.test": public("rcv1_train.binary"),
+    **{f"{name}{ending}": public(file, rescale=f"--part {part}") for part, ending in (("train", ""), ("test", ".test")) for name, file in
+       (("webspam", "webspam_wc_normalized_trigram.svm"), ("news20", "news20.binary"), ("real-sim", "real-sim"),
+        ("covtype", "covtype.libsvm.binary.scale"), ("mnist8m", "mnist8m.scale"))},
 }
+UNPACK = {"": "cat", ".xz": "xz -dcq", ".bz2": "bzip2 -dcq", ".zst": "zstd -dcq", ".gz": "gzip -dcq"}
 
 
 class Absent(Exception):
@@ -148,10 +163,12 @@ def command_of(recipe: Recipe, real_data: Path | None, linblock: str) -> list[st
     if recipe.source:
         if real_data is None:
             raise Absent("real data, and neither --data nor LINBLOCK_DATA names a folder")
-        places["source"] = first_of(recipe.source, real_data)
+        endings = UNPACK if "{unpack}" in recipe.command else ("",)
+        places["source"] = first_of([recipe.source + ending for ending in endings], real_data)
+        places["unpack"] = UNPACK.get(Path(places["source"]).suffix, UNPACK[""])
     if recipe.script:
-        places["script"] = first_of(recipe.script, real_data.resolve().parent / "tools", real_data)
-    program, *words = [word.format(**places) for word in shlex.split(recipe.command)]
+        places["script"] = first_of([recipe.script], real_data.resolve().parent / "tools", real_data)
+    program, *words = shlex.split(recipe.command.format(**{name: shlex.quote(value) if name != "unpack" else value for name, value in places.items()}))
     if shutil.which(program) is None:
         raise Absent(f"the program {program} is not here")
     if recipe.module and not peers.has_module(program, recipe.module):
@@ -159,48 +176,28 @@ def command_of(recipe: Recipe, real_data: Path | None, linblock: str) -> list[st
     return [program, *words]
 
 
-def first_of(name: str, *folders: Path) -> str:
-    for folder in folders:
-        if (folder / name).exists():
-            return str(folder / name)
-    raise Absent(f"no {name} with the real data")
+def first_of(names: Sequence[str], *folders: Path) -> str:
+    for path in (folder / name for folder in folders for name in names):
+        if path.exists():
+            return str(path)
+    raise Absent(f"no {names[0]} with the real data")
 
 
 def write_text(pipeline: list[list[str]], text: Path, rows: int | None) -> None:
-    """Under another name until it is complete, and on the disk before anything is timed beside it."""
+    """What the last command prints, or its first rows; under another name until it is complete, and on the disk before anything is timed
+    beside it."""
     partial = text.with_suffix(".partial")
-    try:
-        with partial.open("wb") as file:
-            print_into(file, pipeline, rows)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.rename(text)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def print_into(file, pipeline: list[list[str]], rows: int | None) -> None:
-    """What the last command prints, all of it or its first rows; each command reads what the one before it prints."""
-    processes: list[subprocess.Popen] = []
-    with tempfile.TemporaryFile() as stderr:
-        try:
-            for command in pipeline:
-                source = processes[-1].stdout if processes else subprocess.DEVNULL
-                processes.append(subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=stderr))
-                if source is not subprocess.DEVNULL:
-                    source.close()  # the next command has it
-            with processes[-1].stdout as lines:
-                file.writelines(itertools.islice(lines, rows))
-                enough = bool(lines.readline())  # more than asked for: how they end does not matter
-            codes = [process.wait() for process in processes if not enough]
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-        if any(codes):
-            stderr.seek(0)
-            failed = next(command for command, code in zip(pipeline, codes) if code)
-            raise RunFailed(failed, f"exit code {max(codes, key=abs)}", stderr.read().decode(errors="replace"))
+    partial.unlink(missing_ok=True)  # the commands of a bench that was killed may still write to it
+    commands = " | ".join(map(shlex.join, pipeline))
+    script = f"{commands} | head -n {rows}" if rows else f"set -o pipefail; {commands}"  # before head, all end by a broken pipe
+    with partial.open("wb") as file:
+        done = subprocess.run(["bash", "-c", script], stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.PIPE)
+        os.fsync(file.fileno())
+    if done.returncode or not partial.stat().st_size:
+        partial.unlink()
+        said = done.stderr.decode(errors="replace")
+        raise RunFailed(["bash", "-c", script], f"exit code {done.returncode}, or nothing was printed", said)
+    partial.rename(text)
 
 
 def warm(text: Path) -> None:

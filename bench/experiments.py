@@ -1,18 +1,19 @@
 """What an experiment is, and how one is run: its programs in turn, A B A B, so that noise meets all alike."""
 import contextlib
 import dataclasses
-import functools
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+import journal
 import limits
+import peers
 import runner
+from journal import Journal
 from limits import Limits
 from runner import Run, RunFailed
 
@@ -30,6 +31,15 @@ class Program:
     disk_limit: int = 0  # bytes a second, of a control group
     most_repeats: int = sys.maxsize
     after: str = ""  # the program whose output it reads
+    changes: str = ""  # files and folders of another program's making, that it changes or adds to
+    may_fail: bool = False  # measures look at how it ended; a peer that fails without this is left out, with the reason
+
+    def touches(self) -> str:
+        return f"{self.makes} {self.changes}"
+
+    def failing_is_an_outcome(self) -> bool:
+        """Not an error of this bench."""
+        return self.may_fail or self.tool in peers.NAMES
 
 
 @dataclass(frozen=True)
@@ -48,9 +58,12 @@ class Bound:
 class Measure:
     name: str
     unit: str
-    programs: tuple[str, ...]
+    programs: tuple["Program | str", ...]  # kept as their names
     values: Callable[..., Sequence[float | str]]  # from the runs of each program; their median is judged; words are shown as they are
     asked: Bound | Mapping[str, Bound] | None = None  # one for all, or by data set
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "programs", tuple(one.name if isinstance(one, Program) else one for one in self.programs))
 
     def bound(self, data_set: str) -> Bound | None:
         return self.asked.get(data_set) if isinstance(self.asked, Mapping) else self.asked
@@ -74,6 +87,26 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """Curves: what goes across and upward, each a name and a value from a run and all runs of the figure."""
+    name: str
+    across: tuple[str, Callable[[Run, Sequence[Run]], float]]
+    upward: tuple[str, Callable[[Run, Sequence[Run]], float]]
+    lines: Mapping[str, tuple[str, ...]]  # by what the legend says, the programs of the points
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, and whether it is so here."""
+    paper: str
+    where: str
+    says: str
+    programs: tuple[tuple[str, ...], ...] = ()  # of each method that the judge is shown
+    judge: Callable[..., tuple[bool, str]] | None = None  # from the runs of each method: so or not, and what was seen
+    why_not: str = ""  # it cannot be judged
+
+
+@dataclass(frozen=True)
 class Experiment:
     name: str
     programs: tuple[Program, ...]  # the last is ours
@@ -83,6 +116,8 @@ class Experiment:
     before: tuple[Program, ...] = ()  # run once, first
     after: tuple[Program, ...] = ()  # run once, last
     derived: Mapping[str, Derived] = field(default_factory=dict)
+    figures: tuple[Figure, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
     def all_programs(self) -> tuple[Program, ...]:
         return self.before + self.programs + self.after
@@ -93,6 +128,7 @@ class Suite:
     experiments: tuple[Experiment, ...]
     overall: tuple[Overall, ...] = ()
     closing: tuple[str, ...] = ()  # measures that are shown once more at the end, side by side
+    claims: tuple[Claim, ...] = ()  # that no experiment judges
 
 
 @dataclass
@@ -110,9 +146,7 @@ class Bench:
     """Where things are, and how much is asked for."""
     tools: Mapping[str, str]  # those that are here
     scratch: Path
-    journal: Path  # the JSONL file
-    commit: str
-    machine: dict
+    journal: Journal
     repeats: int
     quick: bool
 
@@ -127,28 +161,41 @@ class NotReached(Exception):
 
 def run_experiment(experiment: Experiment, data_set: str, places: dict[str, object], repeats: int, bench: Bench) -> Outcome:
     outcome = Outcome(experiment, data_set)
-    places = places | {"rows": experiment.rows[bench.quick]}
-    in_turn = [program for repeat in range(repeats) for program in experiment.programs if repeat < program.most_repeats]
-    for program in (*experiment.before, *in_turn, *experiment.after):
-        if program.after in outcome.missing:
-            outcome.missing[program.name] = outcome.missing[program.after]
-        if program.name in outcome.missing:
+    workshop = Workshop(experiment.name, data_set, places | multiples_of(experiment.rows[bench.quick]), bench)
+    in_turn = [(program, repeat) for repeat in range(repeats) for program in experiment.programs if repeat < program.most_repeats]
+    first, last = ([(program, 0) for program in programs] for programs in (experiment.before, experiment.after))
+    broken: dict[str, str] = {}  # programs that left nothing to go on with, and why
+    for program, repeat in (*first, *in_turn, *last):
+        if program.name not in broken and program.after in broken:
+            outcome.missing[program.name] = broken[program.name] = broken[program.after]
+        if program.name in broken:
             continue
-        print(f"{data_set}, {experiment.name}: {program.name}", file=sys.stderr)
         try:
-            run = run_program(program, places, experiment.name, data_set, bench)
+            run = workshop.run(program, repeat)
+            if run.failed and not program.may_fail:
+                raise RunFailed(run.command, run.ending(), run.stderr)
         except Missing as reason:
-            outcome.missing[program.name] = str(reason)
+            outcome.missing[program.name] = broken[program.name] = str(reason)
+            continue
         except RunFailed as failure:  # the others can still be measured
             print(failure, file=sys.stderr)
-            outcome.missing[program.name] = f"{program.name} failed ({failure.what})"
-            outcome.failures.append(failure)
+            outcome.missing[program.name] = broken[program.name] = f"{program.name} failed: {failure.what}"
+            if not program.failing_is_an_outcome():
+                outcome.failures.append(failure)
+            continue
+        outcome.runs.setdefault(program.name, []).append(run)
+        if run.failed:
+            broken[program.name] = f"{program.name}: {run.ending()}"
         else:
-            outcome.runs.setdefault(program.name, []).append(run)
-            places |= derived_from(program, experiment, outcome, bench.quick)
+            workshop.places |= derived_from(program, experiment, outcome, bench.quick)
     for name in outcome.missing:
         outcome.runs.pop(name, None)
     return outcome
+
+
+def multiples_of(rows: int) -> dict[str, object]:
+    """{rows}, and {rows_2} for twice as many."""
+    return {"rows": rows} | {f"rows_{times}": times * rows for times in (1, 2, 4, 8)}
 
 
 def derived_from(program: Program, experiment: Experiment, outcome: Outcome, quick: bool) -> dict[str, object]:
@@ -161,30 +208,87 @@ def derived_from(program: Program, experiment: Experiment, outcome: Outcome, qui
     return values
 
 
-def run_program(program: Program, places: dict[str, object], experiment: str, data_set: str, bench: Bench) -> Run:
-    check_here(program, bench)
-    arguments = filled(program.arguments, places)
-    if program.tool == "linblock":
-        check_options(bench.tools["linblock"], *arguments)
-    for path in filled(program.makes, places):
-        remove(Path(path))
-    for path in filled(program.cold, places):
-        runner.evict(Path(path))
-    environment = {"LD_PRELOAD": bench.tools[program.preload]} if program.preload else {}
-    memory_limit = int("".join(filled(program.memory_limit, places)) or 0)
-    with contextlib.ExitStack() as stack:
-        try:
-            groups = stack.enter_context(limits.groups(Limits(memory_limit, program.disk_limit), bench.scratch))
-        except limits.Unavailable as reason:
-            raise Missing(str(reason)) from reason
-        run = runner.run([bench.tools[program.tool], *arguments], environment, groups)
-    if program.says not in run.stdout:
-        raise RunFailed(run.command, f"expected '{program.says}' on stdout", run.stdout)
-    if "{trace}" in program.arguments:
-        run = dataclasses.replace(run, trace=runner.read_trace(Path(places["trace"])))
-    runner.record(bench.journal, run, bench.commit, bench.machine,
-                  experiment=experiment, data_set=data_set, program=program.name, quick=bench.quick)
-    return run
+@dataclass(frozen=True)
+class Made:
+    """How a program has left its files, and what is needed to make them again."""
+    program: Program
+    places: dict[str, object]
+    state: dict[str, list | None]  # by path
+    before: dict[str, "Made"]  # the files that it found
+
+
+class Workshop:
+    """Runs the programs of an experiment, or takes their runs from the journal. A file that was made by a run that is only taken is
+    made again when a program needs it and it is not there any more as that run left it."""
+
+    def __init__(self, experiment: str, data_set: str, places: dict[str, object], bench: Bench):
+        self.experiment, self.data_set, self.places, self.bench = experiment, data_set, places, bench
+        self.made: dict[str, Made] = {}  # by path: how files should be now
+        self.here: dict[str, Made | None] = {}  # by path: how those are that programs have touched since this bench was started
+
+    def run(self, program: Program, repeat: int) -> Run:
+        command = self.command(program, self.places)
+        labels = {"experiment": self.experiment, "data_set": self.data_set, "program": program.name, "repeat": repeat,
+                  "quick": self.bench.quick, "memory_limit": memory_limit(program, self.places), "disk_limit": program.disk_limit,
+                  "built": Path(command[0]).stat().st_mtime}
+        known = self.bench.journal.take(program.failing_is_an_outcome(), command=command, **labels)
+        print(f"{self.data_set}, {self.experiment}: {program.name}{' (done before)' if known else ''}", file=sys.stderr)
+        if known:
+            run, state = known
+        else:
+            self.prepare(program, self.places, self.made)
+            run = self.execute(program, self.places)
+            state = {path: journal.state_of(Path(path)) for path in filled(program.touches(), self.places)}
+            self.bench.journal.write(run, state, **labels)
+        if not run.failed:
+            made = Made(program, dict(self.places), state, dict(self.made))
+            self.made |= dict.fromkeys(state, made)
+            self.here |= {} if known else dict.fromkeys(state, made)
+        return run
+
+    def prepare(self, program: Program, places: dict[str, object], made: dict[str, Made]) -> None:
+        """Makes again what it reads, where that is needed."""
+        its_own = filled(program.makes, places)
+        for path in filled(f"{program.arguments} {program.cold}", places):
+            maker = made.get(path) if path not in its_own else None
+            if maker is None or (self.here[path] is maker if path in self.here else journal.state_of(Path(path)) == maker.state[path]):
+                continue
+            print(f"{self.data_set}, {self.experiment}: {maker.program.name} again, for {program.name}", file=sys.stderr)
+            self.prepare(maker.program, maker.places, maker.before)
+            run = self.execute(maker.program, maker.places)
+            if run.failed:
+                raise RunFailed(run.command, run.ending(), run.stderr)
+            self.here |= dict.fromkeys(maker.state, maker)
+
+    def execute(self, program: Program, places: dict[str, object]) -> Run:
+        self.here |= dict.fromkeys(filled(program.touches(), places))
+        for path in filled(program.makes, places):
+            remove(Path(path))
+        for path in filled(program.cold, places):
+            runner.evict(Path(path))
+        environment = {"LD_PRELOAD": self.bench.tools[program.preload]} if program.preload else {}
+        with contextlib.ExitStack() as stack:
+            try:
+                held = Limits(memory_limit(program, places), program.disk_limit)
+                groups = stack.enter_context(limits.groups(held, self.bench.scratch))
+            except limits.Unavailable as reason:
+                raise Missing(str(reason)) from reason
+            run = runner.run(self.command(program, places), environment, groups)
+        if program.says not in run.stdout and not run.failed:
+            raise RunFailed(run.command, f"expected '{program.says}' on stdout", run.stdout)
+        if "{trace}" in program.arguments and not run.failed:
+            run = dataclasses.replace(run, trace=runner.read_trace(Path(places["trace"])))
+        return run
+
+    def command(self, program: Program, places: dict[str, object]) -> list[str]:
+        for tool in filter(None, (program.tool, program.preload)):
+            if tool not in self.bench.tools:
+                raise Missing(f"no {tool}")
+        return [self.bench.tools[program.tool], *filled(program.arguments, places)]
+
+
+def memory_limit(program: Program, places: dict[str, object]) -> int:
+    return int("".join(filled(program.memory_limit, places)) or 0)
 
 
 def filled(template: str, places: dict[str, object]) -> list[str]:
@@ -193,28 +297,6 @@ def filled(template: str, places: dict[str, object]) -> list[str]:
         return [word.format(**places) for word in shlex.split(template)]
     except KeyError as place:
         raise Missing(f"{place.args[0]} not known") from place
-
-
-def check_here(program: Program, bench: Bench) -> None:
-    for tool in filter(None, (program.tool, program.preload)):
-        if tool not in bench.tools:
-            raise Missing(f"no {tool}")
-
-
-def check_options(linblock: str, command: str, *words: str) -> None:
-    known = help_of(linblock, command)
-    if not known:
-        raise Missing(f"this linblock has no {command}")
-    for word in words:
-        if word.startswith("--") and word not in known:
-            raise Missing(f"no {command} {word}")
-
-
-@functools.cache
-def help_of(linblock: str, command: str) -> frozenset[str]:
-    """The words of a command's help: an option that is not among them is not there yet. None, where no such command is."""
-    text = subprocess.run([linblock, command, "--help"], capture_output=True, text=True).stdout
-    return frozenset(text.replace(",", " ").split()) if f"Usage: linblock {command} " in text else frozenset()
 
 
 def remove(path: Path) -> None:

@@ -32,6 +32,7 @@ PEERS = (
     Peer("vw", package="vowpal-wabbit", program="vw"),
     Peer("scikit-learn", package="python3-sklearn", program=DEBIAN_PYTHON, module="sklearn"),
 )
+NAMES = frozenset(peer.name for peer in PEERS)
 
 
 def has_module(python: str, module: str) -> bool:

@@ -1,12 +1,14 @@
-"""The tables at the end of a bench: plain text for the terminal, Markdown for docs/benchmarks.md."""
+"""The page at the end of a bench, in Markdown, for the terminal and for docs/benchmarks.md."""
+import math
 import shlex
 from collections.abc import Sequence
 from statistics import geometric_mean, median
 
-from experiments import Bound, Measure, NotReached, Outcome, Overall, median_wall
+from experiments import Bound, Experiment, Measure, NotReached, Outcome, Overall, median_wall
 from runner import Run
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
+WRONG = "WRONG"  # in place of a value
 
 
 def measures_table(outcomes: Sequence[Outcome], overall: Sequence[Overall], judged: bool) -> Table:
@@ -15,17 +17,27 @@ def measures_table(outcomes: Sequence[Outcome], overall: Sequence[Overall], judg
     return head, rows + [row for one in overall for row in overall_rows(one, outcomes, judged)]
 
 
+def look_at(outcome: Outcome, measure: Measure) -> tuple[Sequence[float | str], str, str]:
+    """Its values; where there are none, what is the matter in a word or two, and why."""
+    for name in measure.programs:
+        if name in outcome.missing:
+            return (), "not measured", outcome.missing[name]
+    try:
+        values = measure.values(*(outcome.runs[name] for name in measure.programs))
+        if not values or any(not isinstance(value, str) and not math.isfinite(value) for value in values):
+            return (), WRONG, f"no finite number in {values}"
+    except NotReached as reason:
+        return (), "not reached", str(reason)
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:  # a program does not say what it should
+        return (), WRONG, f"{type(error).__name__}: {error}"
+    return values, "", ""
+
+
 def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, ...]:
     bound = measure.bound(outcome.data_set)
-    reasons = missing(outcome, measure)
-    if reasons:
-        return outcome.data_set, measure.name, "not measured", str(bound or "-"), reasons[0]
-    try:
-        values = measured(outcome, measure)
-    except KeyError as key:  # a program of another version says less
-        return outcome.data_set, measure.name, "not measured", str(bound or "-"), f"no {key} in what was printed"
-    except NotReached as reason:
-        return outcome.data_set, measure.name, "not reached", str(bound or "-"), str(reason)
+    values, what, why = look_at(outcome, measure)
+    if not values:
+        return outcome.data_set, measure.name, what, str(bound or "-"), why
     if isinstance(values[0], str):
         return outcome.data_set, measure.name, ", ".join(dict.fromkeys(values)), "-", ""
     return (outcome.data_set, measure.name, f"{spread(values)} {measure.unit}".strip(), str(bound or "-"),
@@ -34,13 +46,13 @@ def measure_row(outcome: Outcome, measure: Measure, judged: bool) -> tuple[str, 
 
 def overall_rows(overall: Overall, outcomes: Sequence[Outcome], judged: bool) -> list[tuple[str, ...]]:
     """One, or none where nothing of it was measured."""
-    wanted = [(outcome, measure) for outcome in outcomes for measure in outcome.experiment.measures
+    wanted = [look_at(outcome, measure)[0] for outcome in outcomes for measure in outcome.experiment.measures
               if measure.name in overall.measures and measure.bound(outcome.data_set)]
-    values = [median(measured(*pair)) for pair in wanted if not missing(*pair)]
-    if not values:
+    found = [median(values) for values in wanted if values]
+    if not found:
         return []
-    mean = geometric_mean(values)
-    count = "" if len(values) == len(wanted) else f" ({len(values)} of {len(wanted)})"
+    mean = geometric_mean(found)
+    count = "" if len(found) == len(wanted) else f" ({len(found)} of {len(wanted)})"
     return [("all", overall.name, f"{number(mean)} {overall.unit}{count}", str(overall.asked), verdict(mean, overall.asked, judged))]
 
 
@@ -54,12 +66,18 @@ def closing_table(outcomes: Sequence[Outcome], names: Sequence[str]) -> Table:
     return ("data set", *names), [(data_set, *(found.get(name, "-") for name in names)) for data_set, found in cells.items()]
 
 
-def missing(outcome: Outcome, measure: Measure) -> list[str]:
-    return [outcome.missing[name] for name in measure.programs if name in outcome.missing]
-
-
-def measured(outcome: Outcome, measure: Measure) -> Sequence[float | str]:
-    return measure.values(*(outcome.runs[name] for name in measure.programs))
+def gaps(experiments: Sequence[Experiment], outcomes: Sequence[Outcome], absent: Sequence[str]) -> list[str]:
+    """What is not as it must be even with little data: experiments that did not run, and measures without a value or a reason."""
+    ran = {outcome.experiment.name for outcome in outcomes}
+    there = {name for experiment in experiments for name in experiment.data_sets if not any(f"data set {name} is" in why for why in absent)}
+    found = [f"{experiment.name} did not run" for experiment in experiments
+             if experiment.name not in ran and (there & set(experiment.data_sets) or not experiment.data_sets)]
+    for outcome in outcomes:
+        for measure in outcome.experiment.measures:
+            _, what, why = look_at(outcome, measure)
+            if what == WRONG or " failed: " in why:
+                found.append(f"{outcome.experiment.name}, {outcome.data_set}, {measure.name}: {why}")
+    return found
 
 
 def verdict(value: float, bound: Bound | None, judged: bool) -> str:
@@ -83,6 +101,8 @@ def program_rows(outcome: Outcome) -> list[tuple[str, ...]]:
         runs = outcome.runs[name]
         compared = name in others and ours in outcome.runs
         ratio = number(median_wall(runs) / median_wall(outcome.runs[ours])) if compared else ""
+        if runs[-1].failed:
+            ratio = runs[-1].ending()
         rows.append((outcome.data_set, name, *costs(runs), ratio))
     return rows
 
@@ -118,23 +138,18 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.2f}" if value >= 10 else f"{value:.3f}"
 
 
-def as_text(table: Table) -> str:
+def as_markdown(table: Table) -> str:
+    """With columns as wide as their cells, so that it can be read as it is."""
     head, rows = table
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     lines = [head, tuple("-" * width for width in widths), *rows]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+    return "\n".join("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |" for line in lines)
 
 
-def as_markdown(table: Table) -> str:
-    head, rows = table
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def document(title: str, tables: Sequence[Table], notes: Sequence[str], commands: Sequence[str], markdown: bool) -> str:
-    """The whole page, for the terminal or as Markdown."""
-    show = as_markdown if markdown else as_text
-    parts = [f"## {title}" if markdown else title, *(show(table) for table in tables if table[1])]
+def document(title: str, tables: Sequence[Table], notes: Sequence[str], commands: Sequence[str], pictures: Sequence[str]) -> str:
+    """The whole page, in Markdown."""
+    parts = [f"## {title}", *(as_markdown(table) for table in tables if table[1])]
+    parts += [f"![{name.removesuffix('.svg').replace('-', ' ')}]({name})" for name in pictures]
     parts.append("\n".join(f"- {note}" for note in notes))
     parts.append("\n".join(f"    {command}" for command in commands))
     return "\n\n".join(parts) + "\n"

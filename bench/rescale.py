@@ -1,8 +1,7 @@
 """Svmlight text from stdin to stdout, changed so that every program gets the same problem:
-python3 rescale.py [--positive LABEL] [--divide NUMBER] [--unit-length] [--skip ROWS] [--part train|test]"""
+python3 rescale.py [--positive LABEL] [--divide NUMBER] [--unit-length] [--part train|test]"""
 import argparse
 import functools
-import itertools
 import math
 import sys
 from collections.abc import Iterable
@@ -13,7 +12,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--positive", type=float, metavar="LABEL", help="this label becomes +1, all others -1")
     parser.add_argument("--divide", type=float, default=1, metavar="NUMBER", help="divide every value by this")
     parser.add_argument("--unit-length", action="store_true", help="scale every row to unit length")
-    parser.add_argument("--skip", type=int, default=0, metavar="ROWS", help="leave out the first rows")
     parser.add_argument("--part", choices=("train", "test"), help="test: every fifth row; train: the others")
     return parser.parse_args()
 
@@ -53,5 +51,4 @@ def chosen_rows(lines: Iterable[bytes], part: str | None) -> Iterable[bytes]:
 
 if __name__ == "__main__":
     chosen = parse_arguments()
-    lines = chosen_rows(itertools.islice(sys.stdin.buffer, chosen.skip, None), chosen.part)
-    sys.stdout.buffer.writelines(changed(line, chosen) for line in lines)
+    sys.stdout.buffer.writelines(changed(line, chosen) for line in chosen_rows(sys.stdin.buffer, chosen.part))

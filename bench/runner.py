@@ -1,16 +1,19 @@
 """Runs any program the same way, says what it cost, and keeps that as a line of JSON."""
-import dataclasses
-import datetime
+import ctypes
 import json
 import os
 import platform
 import shlex
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+PRCTL = ctypes.CDLL(None).prctl if platform.system() == "Linux" else lambda *_: None
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,19 @@ class Run:
     disk_bytes_read: int
     first_output_seconds: float | None  # when the first byte of stdout came
     stdout: str
+    exit_code: int = 0  # a signal's number, negative, where one has ended it
+    stderr: str = ""  # its end, of a program that failed
     trace: list[dict] = field(default_factory=list)  # of a program that wrote one: a line each, without the blocks
+
+    @property
+    def failed(self) -> bool:
+        return self.exit_code != 0
+
+    def ending(self) -> str:
+        """How it ended, in words."""
+        how = {0: "done", -signal.SIGKILL: "killed"}.get(self.exit_code) or (
+            f"exit code {self.exit_code}" if self.exit_code > 0 else f"ended by signal {-self.exit_code}")
+        return f"{how} after {self.wall_seconds:.3g} s at {self.peak_memory_bytes / 1e6:.0f} MB"
 
     def summary(self) -> dict:
         """The one JSON object that a program prints under --json; empty for other output."""
@@ -45,8 +60,9 @@ class RunFailed(Exception):
 
 
 def run(command: list[str], environment: dict[str, str] | None = None, groups: Sequence[Path] = ()) -> Run:
-    """Runs a program to its end, in control groups if any are given; throws RunFailed unless it exits with 0."""
-    def join() -> None:
+    """Runs a program to its end, good or bad, in control groups if any are given; throws RunFailed if it cannot be started."""
+    def before() -> None:
+        PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)  # a bench that is killed leaves nothing running behind
         for processes in groups:
             processes.write_text("0")
 
@@ -54,7 +70,7 @@ def run(command: list[str], environment: dict[str, str] | None = None, groups: S
         begin = time.perf_counter()
         try:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
-                                       env=os.environ | (environment or {}), preexec_fn=join if groups else None)
+                                       env=os.environ | (environment or {}), preexec_fn=before)
         except OSError as error:
             raise RunFailed(command, f"cannot start ({error.strerror})") from error
         try:
@@ -70,9 +86,8 @@ def run(command: list[str], environment: dict[str, str] | None = None, groups: S
         counts = io_counts(process.pid)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            stderr.seek(0)
-            raise RunFailed(command, f"exit code {process.returncode}", stderr.read().decode(errors="replace"))
+        stderr.seek(0)
+        said = stderr.read().decode(errors="replace") if process.returncode else ""
     return Run(
         command=command,
         wall_seconds=wall,
@@ -82,6 +97,8 @@ def run(command: list[str], environment: dict[str, str] | None = None, groups: S
         disk_bytes_read=counts.get("read_bytes", usage.ru_inblock * 512),
         first_output_seconds=first_output,
         stdout=stdout.decode(errors="replace"),
+        exit_code=process.returncode,
+        stderr="\n".join(said.splitlines()[-10:]),
     )
 
 
@@ -117,17 +134,6 @@ def io_counts(process: int) -> dict[str, int]:
     except OSError:  # not Linux, or not permitted
         return {}
     return {name: int(count) for name, count in (line.split(":") for line in lines)}
-
-
-def record(path: Path, measured: Run, commit: str, machine: dict, **labels) -> None:
-    """Appends a run to a JSONL file; what the program printed is kept only when it is a JSON summary."""
-    fields = dataclasses.asdict(measured)
-    fields.pop("stdout")
-    fields.pop("trace")
-    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    line = labels | fields | {"summary": measured.summary(), "commit": commit, "machine": machine, "time": now}
-    with path.open("a") as file:
-        file.write(json.dumps(line) + "\n")
 
 
 def machine() -> dict:
