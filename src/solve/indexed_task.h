@@ -113,13 +113,10 @@ class IndexedTask {
   PageCache& cache_;
   const Settings settings_;
   const double outlier_margin_;
-  bool anchored_ = false;  // until then no row is an outlier
   const uint64_t rows_;
   uint64_t positive_bit_ = 0;
-  bool bit_is_shared_ = false;
   std::unique_ptr<PageSearch> search_;
   ScanSearch scan_;
-  bool by_scan_ = false;
   std::optional<std::string> note_;
 
   ActiveDescent active_;
@@ -137,21 +134,24 @@ class IndexedTask {
   std::vector<double> anchor_;  // where outliers are outliers
   std::vector<double> best_;    // of the last outer step that was taken, as they will be saved
   uint64_t turn_ = 0;
-  bool checking_ = false;  // rows outside are all looked at, not only a sample
-  bool done_ = false;
-  bool answered_ = false;  // done, or concluded
   uint64_t outer_steps_ = 0;
   double inner_tolerance_;
   std::optional<double> objective_;
   double out_cost_ = 0;  // of all outliers at the last outer step that was taken
   std::vector<double> objectives_;
-  bool outer_step_taken_ = false;
   Certificate certificate_ = {};
   uint64_t traversed_ = 0;
   // Of the first queries: rows found and looked at, by the index and at random.
   std::array<double, 2> trial_found_ = {};
   std::array<double, 2> trial_traversed_ = {};
   RowBuffer buffer_;
+  bool bit_is_shared_ = false;  // by the label and others
+  bool by_scan_ = false;        // the index is no help
+  bool anchored_ = false;       // until then no row is an outlier
+  bool checking_ = false;       // rows outside are all looked at, not only a sample
+  bool outer_step_taken_ = false;
+  bool done_ = false;
+  bool answered_ = false;  // done, or concluded
 };
 
 }  // namespace linblock
