@@ -26,7 +26,8 @@ void add_generate(CLI::App& app, Session& session) {
       add_whole_number(*command, "--features", options.features, "Features (default: 100000; dense and clusters: 50)");
   add_whole_number(*command, "--nonzeros", options.nonzeros, "Nonzeros a row, about (documents; default: 100)");
   add_whole_number(*command, "--classes", options.classes, "Classes (default: 2, labels -1 and 1)")->type_name("K");
-  add_number(*command, "--noise", options.noise, "Share of rows whose label is drawn at random (default: 0.05)")->type_name("P");
+  add_number(*command, "--noise", options.noise, "Share of rows whose label is drawn at random (default: 0.05)")
+      ->type_name("P");
   command->add_flag("--sorted", options.sorted, "Rows sorted by label");
   add_whole_number(*command, "--skip", options.skip, "Leave out the first N rows: others of the same data, to test on");
   add_whole_number(*command, "--seed", options.seed, "Another seed, other data (default: 1)");
