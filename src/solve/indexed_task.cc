@@ -427,7 +427,13 @@ void IndexedTask::finish() { done_ = answered_ = true; }
 
 void IndexedTask::conclude() {
   answered_ = true;
-  if (!objective_) active_.settle(kSettledEnough, kShortSettling);
+  if (!objective_) {
+    active_.settle(kSettledEnough, kShortSettling);
+    if (problem_.truncate && !anchored_) {
+      end_start();
+      active_.settle(kSettledEnough, kShortSettling);
+    }
+  }
   active_.refresh_weights();
   const double dual = active_.sums_at(active_.weights(), most_loss()).dual_values - 0.5 * squared(active_.weights());
   const double of_outlier = 1 + problem_.truncate.value_or(0);
