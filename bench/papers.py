@@ -51,11 +51,11 @@ def error_above_best(run: Run, everything: Sequence[Run]) -> float:
 
 def curves(name: str, sets: tuple[str, ...], methods: Mapping[str, str], options: str, figures: Mapping[str, tuple], claims: Sequence[Claim] = (),
            passes: Sequence[int] = PASSES, before: tuple[Program, ...] = (), memory: object = "{memory}",
-           derived: Mapping[str, Derived] | None = None, **limits) -> Experiment:
+           derived: Mapping[str, Derived] | None = None, tolerance: float = 1e-9, **limits) -> Experiment:
     """`figures`: by the name in the paper, what goes across and what upward."""
     after = before[-1].name if before else PACK.name
     programs = {method: tuple(
-        train(f"{name}: {method}, {count}", "{store}", f"{options} {words} --max-passes {count} --tolerance 1e-9 --max-seconds 60 --test {{test}}",
+        train(f"{name}: {method}, {count}", "{store}", f"{options} {words} --max-passes {count} --tolerance {tolerance} --max-seconds 60 --test {{test}}",
               memory, most_repeats=1, after=after, **limits) for count in passes) for method, words in methods.items()}
     lines = {method: names(several) for method, several in programs.items()}
     return Experiment(
@@ -131,32 +131,10 @@ FIGURES_2_3 = curves(
         Claim("beyond the papers", "recomposed", "blocks drawn anew, with rows kept, are faster than every fixed setting",
               ("recomposed", *BLOCK_L), sooner(0.01)),
     ))
-RAW = Program("sort by label", "sh", "-c 'sort -n -s -k1,1 {text} > {store}.sorted'", makes="{store}.sorted")
-
-
-def figure_4() -> Experiment:
-    """Rows of a class together in the file, as they came or assigned at random; blocks in order or permuted."""
-    pack = "pack {store}.sorted -o {store}-%s --memory 256M --codec none -q --json %s"
-    packs = {"raw": Program("pack raw", "linblock", pack % ("raw", "--no-shuffle"), makes="{store}-raw", after=RAW.name),
-             "random": Program("pack at random", "linblock", pack % ("random", ""), makes="{store}-random", after=RAW.name)}
-
-    def runs(of: str, order: str) -> tuple[Program, ...]:
-        return tuple(train(f"{of}, {order}, {count}", "{store}-" + of,
-                           f"--loss {HINGE} {FIXED} --inner converge --block-order {order} --max-passes {count} --tolerance 1e-9 --max-seconds 60",
-                           most_repeats=1, after=packs[of].name) for count in PASSES)
-
-    ways = {f"{of}, {order}": runs(of, order) for of in packs for order in ("sequential", "permuted")}
-    lines = {way: names(programs) for way, programs in ways.items()}
-    return Experiment(
-        "figure 4", sum(ways.values(), ()), data_sets=("imdb", "splice-unit"), before=(PACK, RAW, *packs.values()), measures=(),
-        derived={"memory": Derived(PACK.name, rows_tenth)}, figures=(Figure("Figure 4", SECONDS, OBJECTIVE, lines),), claims=(
-            Claim(BLOCKS, "Figure 4", "without random assignment, sorted rows converge very slowly",
-                  (lines["random, permuted"], lines["raw, permuted"]), sooner(0.01)),
-            Claim(BLOCKS, "Figure 4", "a random order of the blocks helps slightly",
-                  (lines["random, permuted"], lines["random, sequential"]), sooner(0.01, slack=1.05)),
-        ))
-
-
+FIGURE_4 = curves(
+    "figure 4", ("imdb", "splice-unit"), {order: f"{FIXED} --inner converge --block-order {order}" for order in ("permuted", "sequential")},
+    f"--loss {HINGE}", {"Figure 4": (SECONDS, OBJECTIVE)}, claims=(
+        Claim(BLOCKS, "Figure 4", "a random order of the blocks helps slightly", ("permuted", "sequential"), sooner(0.01, slack=1.05)),))
 FIGURE_5 = curves(
     "figure 5", ("imdb", "splice-unit"), {f"{count} blocks": f"--solver dual --schedule fixed --cache-fraction 0 --inner converge --blocks {count}"
                                           for count in (20, 60, 200)}, f"--loss {HINGE}", {"Figure 5": (SECONDS, OBJECTIVE)}, claims=(
@@ -283,7 +261,7 @@ FIGURES_1_TO_4 = curves(
     claims=(
         Claim(COLUMNS, "Figure 1, Table 2", "CDPER is faster than TRON to 1%", ("CDPER", "TRON"), sooner(0.01)),
         Claim(COLUMNS, "Figure 1", "CDPER converges faster than CMLS", ("CDPER", "CMLS"), sooner(0.01)),
-        Claim(COLUMNS, "section 5.2", "Pegasos is slow in the end", ("CDPER", "Pegasos"), sooner(0.01)),
+        Claim(COLUMNS, "section 5.2", "Pegasos is slow in the end", ("CDPER", "Pegasos"), sooner(1e-3)),
         Claim(COLUMNS, "section 5.2", "TRON is faster in the end", ("TRON", "CDPER"), sooner(1e-4)),
         Claim(COLUMNS, "section 5.2", "one feature at random each time is like CDPER", ("online", "CDPER"), sooner(0.01, slack=1.5)),
         Claim(COLUMNS, "Figure 4", "CDPER converges faster than CDPERONE and CD", ("CDPER", "CDPERONE", "CD"),
@@ -300,7 +278,7 @@ LOGISTIC_6_2 = curves(
 
 def tenth(run: Run, quick: bool) -> int:
     packed = run.summary()
-    return max(memory_for_rows(packed) + 10 * packed["rows"] + 80 * packed["features"] + 8 * MEBIBYTE, 64 * MEBIBYTE if quick else 0)
+    return max(memory_for_rows(packed) + 10 * packed["rows"] + 80 * packed["features"] + 12 * MEBIBYTE, 64 * MEBIBYTE if quick else 0)
 
 
 def against_batch(name: str, figure: str, loss: str, batch: str, ours: str, memory: object) -> Experiment:
@@ -309,7 +287,7 @@ def against_batch(name: str, figure: str, loss: str, batch: str, ours: str, memo
                "online": "--solver pegasos"}
     return curves(
         name, ("kddcup99", "mnist", "ijcnn1", "covtype", "mnist8m"), methods, f"--loss {loss} --cost 1", {figure: (SECONDS, ("test error", lambda run, _: test_error(run)))},
-        passes=(1, 3, 10, 30, 100), before=(INDEX,), memory=memory, derived={"memory": Derived(PACK.name, tenth)}, claims=(
+        passes=(3, 10, 30, 100, 300), before=(INDEX,), memory=memory, derived={"memory": Derived(PACK.name, tenth)}, tolerance=1e-3, claims=(
             Claim(INDEXED, figure, "the index ends as accurate as the batch solver", ("indexed", "batch"), at_the_end(test_error, "%", slack=0.2)),
             Claim(INDEXED, figure, "the index is faster than the batch solver", ("indexed", "batch"), sooner(0.01)),
             Claim(INDEXED, figure, "online training ends less accurate", ("indexed", "online"), at_the_end(test_error, "%"))))
@@ -318,6 +296,8 @@ def against_batch(name: str, figure: str, loss: str, batch: str, ours: str, memo
 NOT_HERE = (
     Claim(BLOCKS, "Table I, II", "the papers' own sets, with their sizes and splitting times", why_not="yahoo-korea is not public; with the public "
           "files of docs/data.md in --data the same experiments run on webspam, kddcup10 and epsilon"),
+    Claim(BLOCKS, "Figure 4", "without random assignment, rows sorted by label converge very slowly", why_not="rows in the order of the text are "
+          "one bucket, of which no fixed blocks can be made; packing assigns at random unless told not to"),
     Claim(BLOCKS, "Figure 7", "Vowpal Wabbit's curve", why_not="judged with SGDClassifier where vw is absent"),
     Claim(COLUMNS, "Table 1", "six document sets", why_not="astro-physic, yahoo-japan and yahoo-korea are not public; imdb and 20news stand in"),
     Claim(COLUMNS, "Tables 2 and 3, Figure 2", "seconds to 1%, best costs, gradients", why_not="measured by `./run bench primal`"),
@@ -326,7 +306,7 @@ NOT_HERE = (
 )
 
 SUITE = Suite(
-    (figure_1(), FIGURES_2_3, figure_4(), FIGURE_5, compression(), FIGURE_6, table_3(), FIGURES_1_TO_4, LOGISTIC_6_2,
+    (figure_1(), FIGURES_2_3, FIGURE_4, FIGURE_5, compression(), FIGURE_6, table_3(), FIGURES_1_TO_4, LOGISTIC_6_2,
      against_batch("figure 2", "Figure 2", HINGE, "dual", "", EVERYTHING),
      against_batch("figure 3", "Figure 3", SQUARED_HINGE, "dual", "", EVERYTHING),
      against_batch("figure 4, newton", "Figure 4", SQUARED_HINGE, "newton", "--block-solver newton", EVERYTHING),
