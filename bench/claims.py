@@ -20,7 +20,7 @@ def claim_row(outcome: Outcome, claim: Claim) -> tuple[str, ...]:
     if absent:
         return *about, "not testable here", absent[0]
     agrees, seen = claim.judge(*([outcome.runs[name][0] for name in method] for method in claim.programs))
-    return *about, "agrees" if agrees else "differs", seen
+    return *about, "agrees" if agrees else "differs", seen if agrees or not claim.if_not else f"{seen}: {claim.if_not}"
 
 
 def pictures(outcomes: Sequence[Outcome]) -> dict[str, str]:

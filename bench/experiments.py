@@ -104,6 +104,7 @@ class Claim:
     programs: tuple[tuple[str, ...], ...] = ()  # of each method that the judge is shown
     judge: Callable[..., tuple[bool, str]] | None = None  # from the runs of each method: so or not, and what was seen
     why_not: str = ""  # it cannot be judged
+    if_not: str = ""  # why it is not so here, where it is not
 
 
 @dataclass(frozen=True)
