@@ -1,42 +1,42 @@
-"""Measures linblock: python3 bench/bench.py [NAME...] --data DIR. One record a run goes to results/NAME.jsonl, the tables to stdout and,
-for docs/benchmarks.md, to results/NAME.md. A bench that was killed, or in which a program failed, is taken up again by the same command:
-what it has measured at this commit is not run again. One that has finished is measured anew."""
+"""Measures linblock: python3 bench/bench.py [NAME...] --data DIR. One record a run goes to results/runs.jsonl; the page of all that was measured
+is results/benchmarks.md. A bench that was killed, or in which a program failed, is taken up again by the same command: experiments that it has
+completed with this program are not run again. One that has finished is measured anew."""
 import argparse
+import hashlib
 import os
-import resource
 import signal
+import subprocess
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import claims
 import data
 import headline
 import indexed
 import models
+import page
 import papers
 import peers
 import primal
-import report
 import runner
 import store
 import train
-from experiments import Bench, Experiment, Outcome, Suite, remove, run_experiment
+from experiments import Bench, Outcome, remove, run_experiment
 from journal import Journal
+from program import Experiment
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-BENCHES: dict[str, Suite] = {"store": store.SUITE, "train": train.SUITE, "models": models.SUITE, "primal": primal.SUITE,
-                            "indexed": indexed.SUITE, "papers": papers.SUITE, "peers": headline.SUITE}
-BESIDE_LINBLOCK = {"store_rates": "store_rates", "model_objective": "model_objective", "iteration_clock": "iteration_clock.so",
-                   "truncated_progress": "truncated_progress"}
+EXPERIMENTS = sum((module.EXPERIMENTS for module in (headline, papers, store, train, models, primal, indexed)), ())
+OBJECTIVE = "model_objective"
 NO_DATA_SET = "generated"
-MOST_REPEATS_OF_LARGE = 2
+PICTURES = "bench"  # below the folder of docs
+REPEATS, LIMIT = 3, 30  # runs of each program; seconds for what may not end
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which benches to run: {', '.join(BENCHES)} (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which benches to run: {', '.join(page.TITLES)} (default: all)")
     parser.add_argument("--data", type=Path, default=os.environ.get("LINBLOCK_DATA") or None, metavar="DIR",
                         help="the folder of real data (default: LINBLOCK_DATA)")
     parser.add_argument("--linblock", type=Path, default=REPOSITORY / "build/release/linblock", metavar="PATH",
@@ -44,90 +44,81 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "linblock-bench", metavar="DIR",
                         help="made data is kept here and used again")
     parser.add_argument("--results", type=Path, default=REPOSITORY / "results", metavar="DIR")
-    parser.add_argument("--docs", type=Path, metavar="DIR", help="the page and its pictures go there too, as docs/bench")
-    parser.add_argument("--repeats", type=int, metavar="N", help="runs of each program (default: 5, with --quick 1)")
-    parser.add_argument("--quick", action="store_true", help="little data, to see in seconds that all of it works")
+    parser.add_argument("--docs", type=Path, metavar="DIR", help=f"the page goes there too, and its pictures to DIR/{PICTURES}")
+    parser.add_argument("--repeats", type=int, metavar="N", help=f"runs of each program (default: {REPEATS}, with --quick 1)")
+    parser.add_argument("--quick", action="store_true", help="little data, to see in minutes that all of it works")
     parser.add_argument("--check", action="store_true",
-                        help="as --quick, and an error unless every measure has a finite value or a reason why it has none")
-    parser.add_argument("--fresh", action="store_true", help="run everything, also what a killed bench has measured already")
+                        help="as --quick, and an error unless every measure has a finite value or a reason why it has none, and every figure points")
+    parser.add_argument("--fresh", action="store_true", help="run everything, also what a killed bench has completed already")
     parser.add_argument("--only", metavar="NAME", help="only the experiments whose name begins so")
     parser.add_argument("--sets", metavar="A,B", type=lambda text: text.split(","), help="only these data sets")
     options = parser.parse_args()
-    options.names = options.names or list(BENCHES)
-    if unknown := set(options.names) - set(BENCHES):
-        parser.error(f"no bench {', '.join(unknown)}: there are {', '.join(BENCHES)}")
-    if not any(select(BENCHES[name], options) for name in options.names):
-        parser.error("no experiment is left; there are: " + "; ".join(
-            f"{experiment.name} ({', '.join(experiment.data_sets)})" for name in options.names for experiment in BENCHES[name].experiments))
+    if unknown := set(options.names) - set(page.TITLES):
+        parser.error(f"no bench {', '.join(unknown)}: there are {', '.join(page.TITLES)}")
+    if not select(options):
+        parser.error("no experiment is left; there are: " + "; ".join(f"{one.name} ({', '.join(one.data_sets)})" for one in EXPERIMENTS))
     options.quick |= options.check
     if options.repeats is None:
-        options.repeats = 1 if options.quick else 5
+        options.repeats = 1 if options.quick else REPEATS
     if options.repeats < 1:
         parser.error("--repeats must be at least 1")
-    if not is_program(options.linblock):
+    if not (options.linblock.is_file() and os.access(options.linblock, os.X_OK)):
         parser.error(f"no program {options.linblock}: build it first, or name it with --linblock")
     return options
 
 
-def is_program(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
-
-
-def select(suite: Suite, options: argparse.Namespace) -> tuple[Experiment, ...]:
+def select(options: argparse.Namespace) -> tuple[Experiment, ...]:
     """The experiments asked for, on the data sets asked for."""
-    chosen = [experiment for experiment in suite.experiments if experiment.name.startswith(options.only or "")]
+    chosen = [experiment for experiment in EXPERIMENTS
+              if set(experiment.bench.split()) & set(options.names or page.TITLES) and experiment.name.startswith(options.only or "")]
     if options.sets is None:
         return tuple(chosen)
-    narrowed = [replace(experiment, data_sets=tuple(name for name in experiment.data_sets if name in options.sets))
-                for experiment in chosen]
+    narrowed = [replace(experiment, data_sets=tuple(name for name in experiment.data_sets if name in options.sets)) for experiment in chosen]
     return tuple(experiment for experiment in narrowed if experiment.data_sets)
 
 
 def find_tools(linblock: Path, experiments: tuple[Experiment, ...]) -> tuple[dict[str, str], list[str]]:
-    """Where the programs are that the experiments need, and a sentence on each that is not ours or not here."""
-    programs = [program for experiment in experiments for program in experiment.all_programs()]
-    needed = {program.tool for program in programs} | {program.preload for program in programs}
-    tools, sentences = peers.find(needed)
-    tools |= {"linblock": str(linblock.resolve()), "sh": "/bin/sh"}
-    for name, file in BESIDE_LINBLOCK.items():
-        path = linblock.resolve().with_name(file)
-        if path.is_file():
-            tools[name] = str(path)
-        elif name in needed:
-            sentences.append(f"{name} is absent (build it beside linblock)")
-    return tools, sentences
+    """Where the programs are that the experiments need, and a sentence on each peer, and on what should be beside linblock."""
+    tools, sentences = peers.find({program.tool for experiment in experiments for program in experiment.all_programs()})
+    tools["linblock"], beside = str(linblock.resolve()), linblock.resolve().with_name(OBJECTIVE)
+    if beside.is_file():
+        return tools | {OBJECTIVE: str(beside)}, sentences
+    return tools, [*sentences, f"{OBJECTIVE} is absent (build it beside linblock)"]
 
 
-def run_all(experiments: tuple[Experiment, ...], bench: Bench, real_data: Path | None) -> tuple[list[Outcome], list[str]]:
-    """Data set by data set; a data set that cannot be had is left out, and a sentence says why."""
-    outcomes, absent = [], []
-    for name in dict.fromkeys(name for experiment in experiments for name in experiment.data_sets):
-        chosen = [experiment for experiment in experiments if name in experiment.data_sets]
+def run_all(experiments: tuple[Experiment, ...], bench: Bench, options: argparse.Namespace) -> tuple[list[list[str]], list[str], list[str]]:
+    """Data set by data set. What was done, what went wrong, and which data sets cannot be had, with the reason."""
+    done, problems, absent = [], [], {}
+    known = {} if options.fresh else bench.journal.unfinished()
+    for name in dict.fromkeys(name for experiment in experiments for name in experiment.data_sets or (NO_DATA_SET,)):
+        chosen = [experiment for experiment in experiments if name in (experiment.data_sets or (NO_DATA_SET,))]
+        places = places_for(name, bench)
         try:
-            print(f"{name}: making it, unless it is there", file=sys.stderr)
-            places = places_for(name, bench) | texts_for(name, chosen, bench, real_data)
-        except data.Absent as reason:
-            absent.append(f"data set {name} is absent ({reason})")
-            print(absent[-1], file=sys.stderr)
+            places |= texts_for(name, chosen, bench, options.data) if name != NO_DATA_SET else {}
+        except runner.Absent as reason:
+            absent.setdefault(str(reason), []).append(name)
             continue
-        repeats = min(bench.repeats, MOST_REPEATS_OF_LARGE) if data.RECIPES[name].large else bench.repeats
         for experiment in chosen:
-            data.warm(places["text"])
-            outcomes.append(run_experiment(experiment, name, places, repeats, bench))
-    outcomes += [run_experiment(experiment, NO_DATA_SET, places_for(NO_DATA_SET, bench), bench.repeats, bench)
-                 for experiment in experiments if not experiment.data_sets]
-    return outcomes, absent
+            asked = repr((experiment.all_programs(), bench.repeats, Path(bench.tools["linblock"]).stat().st_mtime))
+            key = hashlib.sha256(asked.encode()).hexdigest()
+            done.append([experiment.name, name])
+            if known.get((experiment.name, name)) == key:
+                print(f"{name}, {experiment.name}: done before", file=sys.stderr)
+                continue
+            if "text" in places:  # every program finds it in the page cache
+                subprocess.run(["cat", places["text"]], stdout=subprocess.DEVNULL, check=True)
+            bench.journal.begin(experiment.name, name)
+            outcome, failures = run_experiment(experiment, name, places, bench)
+            problems += map(str, failures) if failures or not options.check else page.gaps(outcome)
+            if not failures:
+                bench.journal.complete(experiment.name, name, key, outcome.missing)
+    return done, problems, [f"absent data sets ({reason}): {', '.join(names)}" for reason, names in absent.items()]
 
 
 def places_for(data_set: str, bench: Bench) -> dict[str, object]:
-    return {
-        "bench": Path(__file__).resolve().parent,
-        "store": bench.scratch / f"{data_set}.store",
-        "model": bench.scratch / f"{data_set}.model",
-        "trace": bench.scratch / f"{data_set}.trace",
-        "generated": bench.scratch / "generated.svm",
-        "limit": 3 if bench.quick else 120,  # seconds, for what may not end
-    }
+    limit = 3 if bench.quick else LIMIT
+    return {"bench": Path(__file__).resolve().parent, "generated": bench.scratch / "generated.svm", "limit": limit, "short": limit // 3} | {
+        what: bench.scratch / f"{data_set}.{what}" for what in ("store", "model", "trace")}
 
 
 def texts_for(data_set: str, experiments: list[Experiment], bench: Bench, real_data: Path | None) -> dict[str, Path]:
@@ -137,81 +128,53 @@ def texts_for(data_set: str, experiments: list[Experiment], bench: Bench, real_d
 
     arguments = " ".join(program.arguments for experiment in experiments for program in experiment.all_programs()
                          if program.tool in bench.tools)
-    texts = {"text": make(data_set)}
-    if "{test}" in arguments:
-        texts["test"] = make(f"{data_set}.test")
-    if "{vw_text}" in arguments:
-        texts["vw_text"] = data.for_vw(texts["text"])
-    if "{first_rows}" in arguments or "{every_tenth}" in arguments:
-        texts |= data.changes_of(texts["text"])
-    return texts
+    texts = {"text": make(data_set)} | ({"test": make(f"{data_set}.test")} if "{test}" in arguments else {})
+    return texts | {form: data.form_of(texts["text"], form) for form in data.FORMS if f"{{{form}}}" in arguments}
 
 
-def describe(bench: Bench, sentences: list[str]) -> list[str]:
-    computer = bench.journal.machine
-    floor = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return [
-        f"{computer['cpu']}, {computer['cores']} cores, {computer['memory_bytes'] / (1 << 30):.1f} GiB, {computer['kernel']}; "
-        f"linblock at {bench.journal.commit}",
-        f"runs of each program: {bench.repeats}, in turn; shown are the median (least-most); page cache warm, "
-        "unless the program's name says cold",
-        f"peak memory under {floor:.0f} MiB, that of the bench itself, cannot be told apart",
-        *([f"{bench.journal.taken} runs are of a bench that was interrupted, at the same commit"] if bench.journal.taken else []),
-        *(["quick: little data, so nothing is judged"] if bench.quick else []),
-        *sentences,
-    ]
-
-
-def run_bench(bench_name: str, options: argparse.Namespace) -> tuple[Journal, list[str]]:
-    """And what went wrong, a sentence each."""
-    suite = BENCHES[bench_name]
-    experiments = select(suite, options)
-    # A part, or a quick run, has its own files: it must not stand in for what was measured in full.
-    part = "-part" if options.only or options.sets else ""
-    name = bench_name + part + ("-quick" if options.quick else "")
-    scratch = options.scratch.resolve() / ("quick" if options.quick else "full")
-    for folder in (scratch, options.results):
-        folder.mkdir(parents=True, exist_ok=True)
-    tools, sentences = find_tools(options.linblock, experiments)
-    journal = Journal(options.results / f"{name}.jsonl", runner.commit_of(REPOSITORY), runner.machine(), options.fresh)
-    bench = Bench(tools, scratch, journal, options.repeats, options.quick)
-    try:
-        outcomes, absent = run_all(experiments, bench, options.data)
-    finally:
-        for file in scratch.glob("generated.svm*"):  # gigabytes that no later run uses
-            remove(file)
-    tables = (report.measures_table(outcomes, suite.overall, judged=not options.quick), report.programs_table(outcomes),
-              report.closing_table(outcomes, suite.closing), claims.claims_table(outcomes, suite.claims))
-    pictures = claims.pictures(outcomes)
-    shorten = {str(scratch): "SCRATCH", f"{REPOSITORY}/": ""}
-    page = report.document(f"linblock bench {name}", tables, describe(bench, sentences + absent), report.command_lines(outcomes, shorten),
-                           list(pictures))
+def write_page(options: argparse.Namespace, journal: Journal, sentences: list[str]) -> Path:
+    """Of all that is in the journal; experiments that are no more are left out."""
+    named = {experiment.name: experiment for experiment in EXPERIMENTS}
+    latest = {of: found for of, found in journal.latest().items() if of[0] in named}
+    outcomes = [Outcome(named[name], data_set, runs, line["missing"]) for (name, data_set), (line, runs) in latest.items()]
+    outcomes.sort(key=lambda one: (EXPERIMENTS.index(one.experiment), [*one.experiment.data_sets, one.data_set].index(one.data_set)))
+    notes = [*dict.fromkeys(f"linblock at {line['commit']}, {line['machine']}" for line, _ in latest.values()),
+             f"up to {options.repeats} runs of each program, in turn; shown are the median (least-most); page cache warm, unless cold is said",
+             *(["quick: little data, so nothing is judged"] if options.quick else []), *sentences]
+    text, pictures = page.page(outcomes, papers.NOT_HERE, notes, not options.quick, f"{PICTURES}/")
+    files = {"benchmarks-quick.md" if options.quick else "benchmarks.md": text} | {f"{PICTURES}/{file}": picture for file, picture in pictures.items()}
     for folder in filter(None, (options.results, options.docs)):
-        folder.mkdir(parents=True, exist_ok=True)
-        for file, text in (pictures | {f"{name}.md": page}).items():
-            (folder / file).write_text(text)
-    print(page)
-    print(f"wrote {journal.path} and {options.results / name}.md", file=sys.stderr)
-    failures = [str(failure) for outcome in outcomes for failure in outcome.failures]
-    return journal, failures + (report.gaps(experiments, outcomes, absent) if options.check else [])
+        (folder / PICTURES).mkdir(parents=True, exist_ok=True)
+        for file, content in files.items():
+            (folder / file).write_text(content)
+    return options.results / next(iter(files))
 
 
 def main() -> int:
     options = parse_arguments()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it leaves as tidily as when interrupted
-    journals, problems = [], []
+    scratch = options.scratch.resolve() / ("quick" if options.quick else "full")
+    for folder in (scratch, options.results):
+        folder.mkdir(parents=True, exist_ok=True)
+    experiments = select(options)
+    tools, sentences = find_tools(options.linblock, experiments)
+    # What was measured with little data must not stand in for what was measured in full.
+    path = options.results / ("runs-quick.jsonl" if options.quick else "runs.jsonl")
+    journal = Journal(path, runner.commit_of(REPOSITORY), runner.machine())
     try:
-        for name in filter(lambda name: select(BENCHES[name], options), options.names):
-            journal, found = run_bench(name, options)
-            journals, problems = [*journals, journal], problems + found
+        done, problems, absent = run_all(experiments, Bench(tools, scratch, journal, options.repeats, options.quick), options)
     except KeyboardInterrupt:
         return 130
     except runner.RunFailed as failure:  # of what makes the data
-        problems.append(str(failure))
+        done, problems, absent = [], [str(failure)], []
+    finally:
+        for file in scratch.glob("generated.svm*"):  # gigabytes that no later run uses
+            remove(file)
+    print(f"wrote {path} and {write_page(options, journal, sentences + absent)}", file=sys.stderr)
     for problem in problems:
         print(f"bench: {problem}", file=sys.stderr)
-    for journal in journals if not problems else ():
-        journal.finish()
+    if not problems:
+        journal.finish(done)
     return 1 if problems else 0
 
 

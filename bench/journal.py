@@ -1,81 +1,72 @@
-"""The runs of a bench, a line of JSON each as soon as it has ended. A bench that was killed finds there what it has done already."""
+"""The runs of all benches, a line of JSON each as soon as it has ended, with the commit, the machine and the command. An experiment on a
+data set that is complete has a line of its own: a bench that was killed does not run it again, and the page is written from it."""
 import contextlib
 import dataclasses
 import datetime
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from runner import Run
 
-# What makes two runs the same one.
-LABELS = ("experiment", "data_set", "program", "repeat", "quick", "command", "memory_limit", "disk_limit", "built", "commit")
 FIELDS = {field.name for field in dataclasses.fields(Run)}
 
 
 class Journal:
-    def __init__(self, path: Path, commit: str, machine: dict, fresh: bool):
+    def __init__(self, path: Path, commit: str, machine: str):
         self.path, self.commit, self.machine = path, commit, machine
-        self.taken = 0
         path.touch()
-        self.known = {} if fresh else unfinished(path)
         if path.read_bytes()[-1:] not in (b"", b"\n"):
-            self.append("")  # the next line does not go on with one that was cut
+            self.append("")  # the next line does not go on with one that was cut by a kill
 
-    def take(self, even_failed: bool, **labels) -> tuple[Run, dict] | None:
-        """A run that is known already, with what it left."""
-        place = self.known.get(key_of(labels | {"commit": self.commit}))
-        if place is None:
-            return None
-        with self.path.open("rb") as file:
-            file.seek(place)
-            line = json.loads(file.readline())
-        if line["exit_code"] and not even_failed:
-            return None
-        self.taken += 1
-        stdout = json.dumps(line["summary"]) if line["summary"] else line["stdout"]
-        return Run(**{name: line[name] for name in FIELDS - {"stdout"}}, stdout=stdout), line["left"]
+    def begin(self, experiment: str, data_set: str) -> None:
+        self.append(json.dumps({"begin": [experiment, data_set]}))
 
-    def write(self, run: Run, left: dict, **labels) -> None:
-        """`left`: the state of the files that it made."""
-        summary = run.summary()
-        fields = dataclasses.asdict(run) | {"stdout": "" if summary else run.stdout, "summary": summary}
-        self.append(json.dumps(labels | fields | {"left": left, "commit": self.commit, "machine": self.machine, "time": now()}))
+    def write(self, run: Run, experiment: str, data_set: str, program: str, repeat: int) -> None:
+        self.append(json.dumps({"experiment": experiment, "data_set": data_set, "program": program, "repeat": repeat, "commit": self.commit,
+                                "machine": self.machine, "time": now(), **dataclasses.asdict(run)}))
 
-    def finish(self) -> None:
-        """What is written above is never taken again: whoever starts a finished bench wants to measure."""
-        self.append(json.dumps({"finished": now()}))
+    def complete(self, experiment: str, data_set: str, key: str, missing: dict[str, str]) -> None:
+        """`key`: what was asked for, so that it is not taken for something else."""
+        self.append(json.dumps({"complete": [experiment, data_set], "key": key, "missing": missing, "commit": self.commit, "machine": self.machine}))
+
+    def finish(self, done: list[list[str]]) -> None:
+        """Whoever starts a finished bench wants to measure: these are not taken again."""
+        self.append(json.dumps({"finished": done, "time": now()}))
 
     def append(self, line: str) -> None:
         with self.path.open("a") as file:
             file.write(line + "\n")
 
+    def lines(self) -> Iterator[dict]:
+        """A line that was cut by a kill counts for nothing."""
+        with self.path.open() as file:
+            for text in file:
+                with contextlib.suppress(ValueError):
+                    yield json.loads(text)
 
-def unfinished(path: Path) -> dict[str, int]:
-    """The runs since the last bench that finished, and where their lines begin: to hold them all would count as memory of the programs
-    that are started. A line that was cut by a kill counts for nothing."""
-    known: dict[str, int] = {}
-    place = 0
-    with path.open("rb") as lines:
-        for text in lines:
-            with contextlib.suppress(ValueError):
-                line = json.loads(text)
-                if "finished" in line:
-                    known.clear()
-                elif FIELDS | set(LABELS) | {"left", "summary"} <= line.keys():  # one of an older bench has less
-                    known[key_of(line)] = place
-            place += len(text)
-    return known
+    def unfinished(self) -> dict[tuple[str, str], str]:
+        """What is complete, of benches that were not finished, and its key."""
+        known = {}
+        for line in self.lines():
+            if "complete" in line:
+                known[tuple(line["complete"])] = line["key"]
+            for done in line.get("finished", ()):
+                known.pop(tuple(done), None)
+        return known
 
-
-def key_of(labels: dict) -> str:
-    return json.dumps([labels[name] for name in LABELS])
+    def latest(self) -> dict[tuple[str, str], tuple[dict, dict[str, list[Run]]]]:
+        """Of each experiment and data set the line that last said complete, and the runs by program."""
+        found, begun = {}, {}
+        for line in self.lines():
+            if "begin" in line:
+                begun[tuple(line["begin"])] = {}
+            elif "program" in line:
+                begun[line["experiment"], line["data_set"]].setdefault(line["program"], []).append(Run(**{name: line[name] for name in FIELDS}))
+            elif "complete" in line:
+                found[tuple(line["complete"])] = line, begun.pop(tuple(line["complete"]))
+        return found
 
 
 def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-
-
-def state_of(path: Path) -> list | None:
-    """Differs when a file, or anything in a folder, was changed."""
-    files = [file.stat() for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()]
-    return [len(files), sum(file.st_size for file in files), max(file.st_mtime_ns for file in files)] if files else None

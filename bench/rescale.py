@@ -1,19 +1,14 @@
-"""Svmlight text from stdin to stdout, changed so that every program gets the same problem:
-python3 rescale.py [--positive LABEL] [--divide NUMBER] [--unit-length] [--part train|test]"""
+"""Svmlight text from stdin to stdout, changed so that every program gets the same problem."""
 import argparse
 import functools
 import math
 import sys
-from collections.abc import Iterable
 
-
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--positive", type=float, metavar="LABEL", help="this label becomes +1, all others -1")
-    parser.add_argument("--divide", type=float, default=1, metavar="NUMBER", help="divide every value by this")
-    parser.add_argument("--unit-length", action="store_true", help="scale every row to unit length")
-    parser.add_argument("--part", choices=("train", "test"), help="test: every fifth row; train: the others")
-    return parser.parse_args()
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--positive", type=float, metavar="LABEL", help="this label becomes +1, all others -1")
+parser.add_argument("--divide", type=float, default=1, metavar="NUMBER", help="divide every value by this")
+parser.add_argument("--unit-length", action="store_true", help="scale every row to unit length")
+parser.add_argument("--part", choices=("train", "test"), help="test: every fifth row; train: the others")
 
 
 @functools.lru_cache(1 << 16)
@@ -21,16 +16,12 @@ def quotient(value: bytes, divisor: float) -> bytes:
     return b"%.9g" % (float(value) / divisor)
 
 
-def length(values: list[bytes]) -> float:
-    return math.sqrt(sum(float(value) ** 2 for value in values))
-
-
 def divided(features: bytes, divide: float, unit_length: bool) -> bytes:
     count = features.count(b":")
     if unit_length and features.count(b":1 ") + features.endswith(b":1") == count:  # all ones: most of the largest set
         return (features + b" ").replace(b":1 ", b":" + quotient(b"1", math.sqrt(max(count, 1))) + b" ").rstrip()
     pairs = [pair.split(b":") for pair in features.split()]
-    divisor = (length([value for _, value in pairs]) or 1) if unit_length else divide
+    divisor = (math.sqrt(sum(float(value) ** 2 for _, value in pairs)) or 1) if unit_length else divide
     return b" ".join(index + b":" + quotient(value, divisor) for index, value in pairs)
 
 
@@ -43,12 +34,6 @@ def changed(line: bytes, options: argparse.Namespace) -> bytes:
     return label + b" " + features + b"\n"
 
 
-def chosen_rows(lines: Iterable[bytes], part: str | None) -> Iterable[bytes]:
-    if part is None:
-        return lines
-    return (line for number, line in enumerate(lines, start=1) if (number % 5 == 0) == (part == "test"))
-
-
-if __name__ == "__main__":
-    chosen = parse_arguments()
-    sys.stdout.buffer.writelines(changed(line, chosen) for line in chosen_rows(sys.stdin.buffer, chosen.part))
+chosen = parser.parse_args()
+sys.stdout.buffer.writelines(changed(line, chosen) for number, line in enumerate(sys.stdin.buffer, start=1)
+                             if chosen.part is None or (number % 5 == 0) == (chosen.part == "test"))

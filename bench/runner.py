@@ -1,8 +1,9 @@
-"""Runs any program the same way, says what it cost, and keeps that as a line of JSON."""
+"""Runs any program the same way, and says what it cost."""
 import ctypes
 import json
 import os
 import platform
+import re
 import shlex
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PRCTL = ctypes.CDLL(None).prctl if platform.system() == "Linux" else lambda *_: None
+SAID = 10  # lines of stderr that are kept
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,10 @@ class Run:
     peak_memory_bytes: int
     bytes_read: int | None  # through read calls, from the page cache too; None where /proc does not tell
     disk_bytes_read: int
-    first_output_seconds: float | None  # when the first byte of stdout came
     stdout: str
     exit_code: int = 0  # a signal's number, negative, where one has ended it
     stderr: str = ""  # its end, of a program that failed
-    trace: list[dict] = field(default_factory=list)  # of a program that wrote one: a line each, without the blocks
+    trace: list[dict] = field(default_factory=list)  # of a program that wrote one: its passes
 
     @property
     def failed(self) -> bool:
@@ -50,32 +51,33 @@ class Run:
         return value if isinstance(value, dict) else {}
 
 
+class Absent(Exception):
+    """Why something cannot be had here: not an error, it is named and left out."""
+
+
 class RunFailed(Exception):
     """Says which command failed, how, and the end of what it wrote to stderr."""
 
     def __init__(self, command: list[str], what: str, stderr: str = ""):
-        lines = [f"{what}: {shlex.join(command)}", *("  " + line for line in stderr.splitlines()[-10:])]
+        lines = [f"{what}: {shlex.join(command)}", *("  " + line for line in stderr.splitlines()[-SAID:])]
         super().__init__("\n".join(lines))
         self.what = what
 
 
-def run(command: list[str], environment: dict[str, str] | None = None, groups: Sequence[Path] = ()) -> Run:
+def run(command: list[str], groups: Sequence[Path] = ()) -> Run:
     """Runs a program to its end, good or bad, in control groups if any are given; throws RunFailed if it cannot be started."""
     def before() -> None:
         PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)  # a bench that is killed leaves nothing running behind
         for processes in groups:
             processes.write_text("0")
 
-    with tempfile.TemporaryFile() as stderr:
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         begin = time.perf_counter()
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
-                                       env=os.environ | (environment or {}), preexec_fn=before)
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, preexec_fn=before)
         except OSError as error:
             raise RunFailed(command, f"cannot start ({error.strerror})") from error
         try:
-            with process.stdout:
-                stdout, first_output = read_all(process.stdout.fileno(), begin)
             # WNOWAIT leaves the ended process in /proc, so that its final count of bytes can still be read.
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         except BaseException:  # interrupted: leave nothing running behind
@@ -86,29 +88,11 @@ def run(command: list[str], environment: dict[str, str] | None = None, groups: S
         counts = io_counts(process.pid)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        stderr.seek(0)
-        said = stderr.read().decode(errors="replace") if process.returncode else ""
-    return Run(
-        command=command,
-        wall_seconds=wall,
-        cpu_seconds=usage.ru_utime + usage.ru_stime,
-        peak_memory_bytes=usage.ru_maxrss * 1024,
-        bytes_read=counts.get("rchar"),
-        disk_bytes_read=counts.get("read_bytes", usage.ru_inblock * 512),
-        first_output_seconds=first_output,
-        stdout=stdout.decode(errors="replace"),
-        exit_code=process.returncode,
-        stderr="\n".join(said.splitlines()[-10:]),
-    )
-
-
-def read_all(descriptor: int, begin: float) -> tuple[bytes, float | None]:
-    pieces, first_output = [], None
-    while piece := os.read(descriptor, 1 << 16):
-        if first_output is None:
-            first_output = time.perf_counter() - begin
-        pieces.append(piece)
-    return b"".join(pieces), first_output
+        stdout.seek(0), stderr.seek(0)
+        written, said = (file.read().decode(errors="replace") for file in (stdout, stderr))
+    return Run(command, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, counts.get("rchar"),
+               counts.get("read_bytes", usage.ru_inblock * 512), written, process.returncode,
+               "\n".join(said.splitlines()[-SAID:]) if process.returncode else "")
 
 
 def evict(path: Path) -> None:
@@ -125,7 +109,7 @@ def evict(path: Path) -> None:
 def read_trace(path: Path) -> list[dict]:
     """Without the blocks, which nothing is made of: of some runs there are hundreds of thousands."""
     with path.open() as lines:
-        return [line for line in map(json.loads, lines) if line["event"] != "block"]
+        return [line for line in map(json.loads, lines) if line["event"] == "pass"]
 
 
 def io_counts(process: int) -> dict[str, int]:
@@ -136,24 +120,12 @@ def io_counts(process: int) -> dict[str, int]:
     return {name: int(count) for name, count in (line.split(":") for line in lines)}
 
 
-def machine() -> dict:
+def machine() -> str:
     """What a reader needs to compare numbers, and nothing that names the computer."""
-    return {
-        "cpu": cpu_model(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-        "kernel": f"{platform.system()} {platform.release()}",
-    }
-
-
-def cpu_model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    cpu = Path("/proc/cpuinfo")
+    models = re.findall(r"^model name\s*: (.+)$", cpu.read_text(), re.MULTILINE) if cpu.exists() else []
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30)
+    return f"{(models or [platform.machine()])[0]}, {len(os.sched_getaffinity(0))} cores, {memory:.1f} GiB, {platform.system()} {platform.release()}"
 
 
 def commit_of(folder: Path) -> str:
