@@ -176,8 +176,9 @@ void check_fixed_blocks(const Wanted& wanted, const Plan& plan) {
        "a fixed block of {} chunks needs {}, and --memory leaves {} for rows: give more memory, {}or use --solver dual "
        "--schedule recomposed",
        most, human_bytes(most * wanted.chunks.largest), human_bytes(plan.window_bytes),
-       order.ends.size() >= wanted.problem.store->info().buckets ? "pack the data with more memory (for more buckets), "
-                                                                 : "ask for more --blocks, ");
+       order.ends.size() >= most_fixed_blocks(*wanted.problem.store)
+           ? "pack the data with more memory (for more buckets), "
+           : "ask for more --blocks, ");
 }
 
 // The pairs of Crammer and Singer cannot be known before they are there: as many as may be needed where they leave room

@@ -17,6 +17,10 @@ void shuffle(std::vector<uint32_t>& numbers, Random& random) {
 
 }  // namespace
 
+size_t most_fixed_blocks(const Store& store) {
+  return store.info().buckets > 1 ? store.info().buckets : std::max<size_t>(1, store.chunks().size());
+}
+
 BlockOrder order_of_pass(const Store& store, const ScheduleOptions& options, uint64_t pass) {
   Random random(mix64(options.seed, kSalt), pass);
   if (options.schedule == Schedule::recomposed) {
@@ -25,16 +29,19 @@ BlockOrder order_of_pass(const Store& store, const ScheduleOptions& options, uin
     return order;
   }
   const size_t chunks = store.chunks().size();
-  const size_t buckets = store.info().buckets;
+  const size_t parts = most_fixed_blocks(store);
   const size_t wanted =
       options.blocks > 0 ? options.blocks : (chunks + options.chunks_per_block - 1) / options.chunks_per_block;
-  const size_t blocks = std::clamp<size_t>(wanted, 1, buckets);
+  const size_t blocks = std::clamp<size_t>(wanted, 1, parts);
   std::vector<uint32_t> sequence(blocks);
   for (uint32_t block = 0; block < blocks; ++block) sequence[block] = block;
   if (options.sequence == BlockSequence::permuted) shuffle(sequence, random);
   // Chunks are sorted by bucket, and so by block: each block is a run of them.
   std::vector<uint32_t> first(blocks + 1, 0);
-  for (const ChunkInfo& chunk : store.chunks()) ++first[chunk.bucket * blocks / buckets + 1];
+  for (size_t chunk = 0; chunk < chunks; ++chunk) {
+    const size_t part = store.info().buckets > 1 ? store.chunks()[chunk].bucket : chunk;
+    ++first[part * blocks / parts + 1];
+  }
   for (size_t block = 0; block < blocks; ++block) first[block + 1] += first[block];
   BlockOrder order;
   for (const uint32_t block : sequence) {

@@ -9,7 +9,7 @@ namespace linblock {
 
 enum class Schedule {
   recomposed,  // every pass draws a new random order of chunks and cuts new blocks from it
-  fixed,       // whole buckets, the same blocks every pass: the block minimization paper
+  fixed,       // whole buckets, the same blocks every pass: the block minimization paper; of one bucket, runs of chunks
 };
 enum class BlockSequence { permuted, sequential };
 
@@ -20,6 +20,8 @@ struct ScheduleOptions {
   BlockSequence sequence = BlockSequence::permuted;
   uint64_t seed = 1;
 };
+
+size_t most_fixed_blocks(const Store& store);
 
 // A function of its arguments alone: a run that is taken up again sees the same blocks.
 BlockOrder order_of_pass(const Store& store, const ScheduleOptions& options, uint64_t pass);

@@ -1,5 +1,6 @@
 // Every method, loss and schedule, with blocks of one row, of about seven and of all: the reference optimum, for
 // several tasks at once.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "support/tight_memory.h"
@@ -86,6 +87,22 @@ TEST_P(BlockSizes, OfFixedBlocksReachTheOptimum) {
     EXPECT_EQ(summary.termination, Termination::converged);
     expect_optimum(summary, 1e-6);
   }
+}
+
+// Rows in the order of the input are one bucket.
+TEST_P(BlockSizes, OfFixedBlocksOfOneBucketAreRunsOfItsChunks) {
+  const Store store = write_store(folder_, data_, rows_per_block());
+  ASSERT_EQ(store.info().buckets, 1U);
+  std::vector<size_t> blocks;
+  const Summary summary = solved(store,
+                                 {.method = DualBlock{.schedule = Schedule::fixed, .blocks = kRows, .inner = 1},
+                                  .tolerance = 1e-6,
+                                  .max_passes = 50000},
+                                 blocks);
+  EXPECT_THAT(blocks, testing::Each(rows_per_block()));
+  EXPECT_EQ(blocks.size() / static_cast<size_t>(summary.passes), kRows / rows_per_block());
+  EXPECT_EQ(summary.termination, Termination::converged);
+  expect_optimum(summary, 1e-6);
 }
 
 TEST_P(BlockSizes, OfASubsampleOfEverythingReachTheOptimum) {
