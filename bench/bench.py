@@ -78,12 +78,9 @@ def select(options: argparse.Namespace) -> tuple[Experiment, ...]:
 
 
 def find_tools(linblock: Path, experiments: tuple[Experiment, ...]) -> tuple[dict[str, str], list[str]]:
-    """Where the programs are that the experiments need, and a sentence on each peer, and on what should be beside linblock."""
-    tools, sentences = peers.find({program.tool for experiment in experiments for program in experiment.all_programs()})
-    tools["linblock"], beside = str(linblock.resolve()), linblock.resolve().with_name(OBJECTIVE)
-    if beside.is_file():
-        return tools | {OBJECTIVE: str(beside)}, sentences
-    return tools, [*sentences, f"{OBJECTIVE} is absent (build it beside linblock)"]
+    """Where the programs are that the experiments need, and a sentence on each peer."""
+    found, sentences = peers.find({program.tool for experiment in experiments for program in experiment.all_programs()})
+    return found | {"linblock": str(linblock.resolve()), OBJECTIVE: str(linblock.resolve().with_name(OBJECTIVE))}, sentences
 
 
 def run_all(experiments: tuple[Experiment, ...], bench: Bench, options: argparse.Namespace) -> tuple[list[list[str]], list[str], list[str]]:
@@ -98,8 +95,9 @@ def run_all(experiments: tuple[Experiment, ...], bench: Bench, options: argparse
         except runner.Absent as reason:
             absent.setdefault(str(reason), []).append(name)
             continue
+        repeats = 1 if name != NO_DATA_SET and data.RECIPES[name].large else bench.repeats
         for experiment in chosen:
-            asked = repr((experiment.all_programs(), bench.repeats, Path(bench.tools["linblock"]).stat().st_mtime))
+            asked = repr((experiment.all_programs(), repeats, Path(bench.tools["linblock"]).stat().st_mtime))
             key = hashlib.sha256(asked.encode()).hexdigest()
             done.append([experiment.name, name])
             if known.get((experiment.name, name)) == key:
@@ -108,7 +106,7 @@ def run_all(experiments: tuple[Experiment, ...], bench: Bench, options: argparse
             if "text" in places:  # every program finds it in the page cache
                 subprocess.run(["cat", places["text"]], stdout=subprocess.DEVNULL, check=True)
             bench.journal.begin(experiment.name, name)
-            outcome, failures = run_experiment(experiment, name, places, bench)
+            outcome, failures = run_experiment(experiment, name, places, replace(bench, repeats=repeats))
             problems += map(str, failures) if failures or not options.check else page.gaps(outcome)
             if not failures:
                 bench.journal.complete(experiment.name, name, key, outcome.missing)
@@ -132,8 +130,8 @@ def texts_for(data_set: str, experiments: list[Experiment], bench: Bench, real_d
     return texts | {form: data.form_of(texts["text"], form) for form in data.FORMS if f"{{{form}}}" in arguments}
 
 
-def write_page(options: argparse.Namespace, journal: Journal, sentences: list[str]) -> Path:
-    """Of all that is in the journal; experiments that are no more are left out."""
+def write_page(options: argparse.Namespace, journal: Journal, done: list[list[str]], sentences: list[str]) -> Path:
+    """Of all that is in the journal; experiments that are no more are left out. What was just done is printed."""
     named = {experiment.name: experiment for experiment in EXPERIMENTS}
     latest = {of: found for of, found in journal.latest().items() if of[0] in named}
     outcomes = [Outcome(named[name], data_set, runs, line["missing"]) for (name, data_set), (line, runs) in latest.items()]
@@ -142,6 +140,7 @@ def write_page(options: argparse.Namespace, journal: Journal, sentences: list[st
              f"up to {options.repeats} runs of each program, in turn; shown are the median (least-most); page cache warm, unless cold is said",
              *(["quick: little data, so nothing is judged"] if options.quick else []), *sentences]
     text, pictures = page.page(outcomes, papers.NOT_HERE, notes, not options.quick, f"{PICTURES}/")
+    print(page.page([one for one in outcomes if [one.experiment.name, one.data_set] in done], papers.NOT_HERE, notes, not options.quick)[0])
     files = {"benchmarks-quick.md" if options.quick else "benchmarks.md": text} | {f"{PICTURES}/{file}": picture for file, picture in pictures.items()}
     for folder in filter(None, (options.results, options.docs)):
         (folder / PICTURES).mkdir(parents=True, exist_ok=True)
@@ -170,7 +169,7 @@ def main() -> int:
     finally:
         for file in scratch.glob("generated.svm*"):  # gigabytes that no later run uses
             remove(file)
-    print(f"wrote {path} and {write_page(options, journal, sentences + absent)}", file=sys.stderr)
+    print(f"wrote {path} and {write_page(options, journal, done, sentences + absent)}", file=sys.stderr)
     for problem in problems:
         print(f"bench: {problem}", file=sys.stderr)
     if not problems:

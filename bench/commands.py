@@ -43,8 +43,8 @@ def evaluate(model: str, of: Program) -> Program:
     return Program(f"accuracy of {of.name}", "linblock", f"evaluate {model} {{test}} --json")
 
 
-def objective(model: str, of: Program, loss: str, truncate: object = "") -> Program:
-    return Program(f"objective of {of.name}", "model_objective", f"{model} {{text}} {loss} 1 {truncate}")
+def objective(model: str, of: Program, loss: str) -> Program:
+    return Program(f"objective of {of.name}", "model_objective", f"{model} {{text}} {loss} 1")
 
 
 # Memory, from what an earlier program says. Little data has as many features as much data has, so it needs more than its share.

@@ -54,7 +54,7 @@ def growth() -> Experiment:
     ours = tuple(train(f"linblock, rows x {size}", f"{{generated}}-{size}", f"--loss {HINGE} --codec none", limit // 4, memory_limit=str(limit),
                        most_repeats=1) for size in sizes)
     seconds = [of(one, lambda run: float("inf") if run.failed else run.wall_seconds) for one in (theirs[0], theirs[-1])]
-    return Experiment("peers papers", "growth, figure 1", "Rows x 1, 2, 4, 8 (40,000 documents and more) in a control group of 192 MB, of which linblock takes 48: time, "
+    return Experiment("peers papers", "growth, block: figure 1", "Rows x 1, 2, 4, 8 (40,000 documents and more) in a control group of 192 MB, of which linblock takes 48: time, "
                       "memory and passes.", (*theirs, *ours), before=makes, rows=(40_000, 1_000), measures=(
         *(Measure(one.name, "", of(one, lambda run: run.ending())) for one in theirs), *(Measure(one.name, "s", wall(one)) for one in ours),
         *(Measure(f"passes, {one.name}", "", of(one, "passes")) for one in ours),

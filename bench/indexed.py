@@ -18,7 +18,7 @@ CUT, STEPS = "--truncate 1", (10, 30, 100, 300, 1000)  # the steps of an index a
 
 def against_batch(name: str, where: str, loss: str, batch: str, ours: str = "", cost: float = 1, sets: tuple[str, ...] = (*SETS, "covtype", "mnist8m")) -> Experiment:
     methods = {"convex": f"--solver {batch}", "batch": f"--solver {batch} {CUT}", "indexed": f"--solver indexed {CUT} {ours}", "online": "--solver pegasos"}
-    lines = curve_lines(name, methods, f"--loss {loss} --cost {cost} --tolerance 1e-3", {"indexed": STEPS, "convex": (1, 3, 10, 30), "online": (1, 3, 10)},
+    lines = curve_lines(methods, f"--loss {loss} --cost {cost} --tolerance 1e-3", {"indexed": STEPS, "convex": (1, 3, 10, 30), "online": (1, 3, 10)},
                         memory=EVERYTHING, usual=(3, 10, 30, 100, 300))
     indexed, other = lines["indexed"], lines["batch"]
     both = (indexed, other)
@@ -61,8 +61,8 @@ IN_A_TENTH = {"CDBLOCK with cache": f"--solver dual {CUT} --schedule fixed --inn
 
 
 def figure_5(loss: str) -> Experiment:
-    name = f"figure 5, {loss}"
-    lines = curve_lines(name, IN_A_TENTH | {"online": "--solver pegasos"}, f"--loss {loss} --cost 1 --tolerance 1e-3", {"indexed": STEPS, "online": (1, 3, 10)},
+    name = f"indexed: figure 5, {loss}"
+    lines = curve_lines(IN_A_TENTH | {"online": "--solver pegasos"}, f"--loss {loss} --cost 1 --tolerance 1e-3", {"indexed": STEPS, "online": (1, 3, 10)},
                         usual=(1, 2, 4, 8, 16, 32, 64))
     fixed, recomposed, ours, online = lines.values()
     among = (fixed, ours)
@@ -93,7 +93,7 @@ def figure_7(loss: str) -> Experiment:
                           most_repeats=1) for way, options in ways.items()}
     tested = {way: evaluate(f"{{model}}-{way}", program) for way, program in trained.items()}
     count = {way: of(program, "support_vectors") for way, program in trained.items()}
-    return Experiment("papers indexed", f"figure 7, {loss}", "Support vectors and test error by s: the loss is cut at 1 + s.", tuple(trained.values()), data_sets=SETS[:4],
+    return Experiment("papers indexed", f"indexed: figure 7, {loss}", "Support vectors and test error by s: the loss is cut at 1 + s.", tuple(trained.values()), data_sets=SETS[:4],
                       before=(PACK,), after=tuple(tested.values()), measures=tuple(
         Measure(f"s = {way}", "support vectors (test error)", together(lambda number, right: f"{number:.0f} ({100 - 100 * right:.2f}%)", count[way], of(tested[way], "accuracy")))
         for way in ways), claims=(Claim(INDEXED, "Figure 7", "truncated losses have fewer support vectors", (count["1"], count["none"]), ""),))
@@ -102,7 +102,7 @@ def figure_7(loss: str) -> Experiment:
 # Table 2: the index itself.
 
 def table_2() -> Experiment:
-    return Experiment("papers indexed", "table 2", "What an index takes, beside the packed rows.", (INDEX,), data_sets=(*SETS, "dense", *TEXTS), before=(PACK,), measures=(
+    return Experiment("papers indexed", "indexed: table 2", "What an index takes, beside the packed rows.", (INDEX,), data_sets=(*SETS, "dense", *TEXTS), before=(PACK,), measures=(
         Measure("rows", "M", of(PACK, "rows") / 1e6), Measure("packed rows", "MB", of(PACK, "bytes") / 1e6), Measure("built at", "M nonzeros/s",
                                                                 of(PACK, "nonzeros") / wall(INDEX) / 1e6, Bound(least=10)), Measure("built in", "s", wall(INDEX)),
         Measure("index / packed rows", "", of(INDEX, "bytes") / of(PACK, "bytes"), Bound(most=1.3))))
@@ -113,7 +113,7 @@ def linear() -> Experiment:
                    Program(f"pack {size}", "linblock", PACK.arguments.format(text=f"{{generated}}-{size}", store=f"{{store}}-{size}"), makes=f"{{store}}-{size}")) for size in (1, 8)}
     one, eight = (Program(f"index {size}", "linblock", f"index {{store}}-{size} -q --json", makes=f"{{store}}-{size}/index") for size in made)
     more = (wall(eight) / wall(one), of(eight, "bytes") / of(one, "bytes"))
-    return Experiment("papers indexed", "table 2, growth", "The index of 50,000 rows of clusters, and of eight times as many.", (one, eight), rows=(50_000, 1_000),
+    return Experiment("papers indexed", "indexed: table 2, growth", "The index of 50,000 rows of clusters, and of eight times as many.", (one, eight), rows=(50_000, 1_000),
                       before=sum(made.values(), ()), measures=(Measure("time", "times", more[0]), Measure("bytes", "times", more[1])), claims=(
         Claim(INDEXED, "Table 2", "building time is linear in the size of the data", more[:1], "times for 8 times the rows", most=12),
         Claim(INDEXED, "Table 2", "and so is the index's size", more[1:], "times for 8 times the rows", most=9)))
@@ -126,7 +126,7 @@ def texts() -> Experiment:
 
 
 EXPERIMENTS = (
-    against_batch("figure 2", "Figure 2", HINGE, "dual"), against_batch("figure 3", "Figure 3", SQUARED_HINGE, "dual"),
-    against_batch("figure 4, newton", "Figure 4", SQUARED_HINGE, "newton", "--block-solver newton"),
-    *(against_batch(f"figure 6, C = {cost:g}", "Figure 6", HINGE, "dual", cost=cost, sets=SETS[:1]) for cost in (0.01, 0.1, 10, 100)),
+    against_batch("indexed: figure 2", "Figure 2", HINGE, "dual"), against_batch("indexed: figure 3", "Figure 3", SQUARED_HINGE, "dual"),
+    against_batch("indexed: figure 4", "Figure 4", SQUARED_HINGE, "newton", "--block-solver newton"),
+    *(against_batch(f"indexed: figure 6, C = {cost:g}", "Figure 6", HINGE, "dual", cost=cost, sets=SETS[:1]) for cost in (0.01, 0.1, 10, 100)),
     figure_5(HINGE), figure_5(SQUARED_HINGE), figure_7(HINGE), figure_7(SQUARED_HINGE), table_2(), linear(), texts())

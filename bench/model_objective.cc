@@ -1,6 +1,4 @@
-// The objective of a model of two classes, LIBLINEAR's or ours, on svmlight text: one JSON object for bench/train.py.
-// With S no loss counts as more than 1 + S.
-#include <cmath>
+// The objective of a model of two classes, LIBLINEAR's or ours, on svmlight text: one JSON object.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -12,8 +10,8 @@
 int main(int count, char** words) {
   using namespace linblock;
   constexpr uint64_t kMemory = uint64_t{256} << 20;  // for text
-  if (count != 5 && count != 6) {
-    fmt::print(stderr, "usage: model_objective MODEL TEXT LOSS COST [S]\n");
+  if (count != 5) {
+    fmt::print(stderr, "usage: model_objective MODEL TEXT LOSS COST\n");
     return 2;
   }
   try {
@@ -21,13 +19,12 @@ int main(int count, char** words) {
     if (model.columns() != 1) fail(ErrorKind::usage, "'{}' is not a model of two classes", words[1]);
     const AnyLoss loss = loss_of(words[3]);
     const double cost = std::strtod(words[4], nullptr);
-    const double most = count == 6 ? 1 + std::strtod(words[5], nullptr) : HUGE_VAL;
     double losses = 0;
     apply_model(model, {words[2]}, kMemory, [&](const Decision& row) {
       if (!row.label) fail(ErrorKind::input, "'{}' has a row without a label", words[2]);
       const double sign = model.own_label(*row.label) == model.labels[0] ? 1 : -1;
       const double margin = sign * row.decisions[0];
-      losses += std::min(most, std::visit([&](const auto& one) { return one.value(margin); }, loss));
+      losses += std::visit([&](const auto& one) { return one.value(margin); }, loss);
     });
     const double squares = std::transform_reduce(model.weights.begin(), model.weights.end(), 0.0, std::plus<>(),
                                                  [](float weight) { return double{weight} * double{weight}; });

@@ -49,9 +49,10 @@ def gaps(outcome: Outcome) -> list[str]:
 # An experiment: a table of its measures, one of its claims, its pictures.
 
 def measures_table(outcomes: ByDataSet, judged: bool) -> Table:
+    measures = outcomes[0].experiment.measures
     rows = [(f"{measure.name}, {measure.unit}" if measure.unit else measure.name, *(measure_cell(outcome, measure, judged) for outcome in outcomes),
-             str(measure.asked or "")) for measure in outcomes[0].experiment.measures]
-    return ("", *(outcome.data_set for outcome in outcomes), "asked"), rows
+             *([str(measure.asked or "")] if any(one.asked for one in measures) else [])) for measure in measures]
+    return ("", *(outcome.data_set for outcome in outcomes), "asked")[:len(rows[0]) if rows else 0], rows
 
 
 def measure_cell(outcome: Outcome, measure: Measure, judged: bool) -> str:
@@ -155,7 +156,7 @@ def spread(values: Sequence[float]) -> str:
 
 def number(value: float) -> str:
     size = abs(value)
-    return f"{value:.0f}" if size >= 100 or value == int(value) else f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 1 else f"{value:.3f}"
+    return f"{value:.0f}" if size >= 100 or value == int(value) else f"{value:.2f}" if size >= 1 else f"{value:.3f}"
 
 
 def as_markdown(table: Table) -> str:

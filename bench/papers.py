@@ -15,7 +15,7 @@ SETS = ("imdb", "splice-unit", "kddcup99", "webspam", "kddcup10", "epsilon")
 TEXTS = ("imdb", "splice-unit", "webspam")
 
 
-def curve_lines(name: str, methods: Mapping[str, str], options: str, passes: Mapping[str, Sequence[int]] | None = None, memory: object = "{memory}",
+def curve_lines(methods: Mapping[str, str], options: str, passes: Mapping[str, Sequence[int]] | None = None, memory: object = "{memory}",
                 usual: Sequence[int] = PASSES, stores: Mapping[str, str] | None = None) -> dict[str, Line]:
     """A line a method, of runs that end after more and more passes."""
     return {method: ends(method, [
@@ -33,15 +33,15 @@ def sooner(where: str, says: str, *lines: Line, level: float = 0.01, across: str
 
 HINGE_TO_THE_END = f"--loss {HINGE} --tolerance 1e-9"
 BLOCK_L = {f"BLOCK-L-{inner}": f"{FIXED} --inner {'converge' if inner == 'D' else inner}" for inner in (1, 10, 20, "D")}
-BLOCK_P = {"BLOCK-P-B": "--solver pegasos --update block", "BLOCK-P-I": "--solver pegasos --update row"}
+BLOCK_P = {"BLOCK-P-B": "--solver pegasos --step block", "BLOCK-P-I": "--solver pegasos --step row"}
 
 
 def figures_2_and_3() -> Experiment:
-    lines = curve_lines("figures 2 and 3", BLOCK_L | BLOCK_P | {"recomposed": "--solver dual"}, HINGE_TO_THE_END)
+    lines = curve_lines(BLOCK_L | BLOCK_P | {"recomposed": "--solver dual"}, HINGE_TO_THE_END)
     everything = tuple(lines.values())
     four = [reach(line, everything, 0.5, "passes", "error") for line in everything if line.name not in ("BLOCK-P-B", "recomposed")]
     return Experiment(
-        "papers", "figures 2 and 3", "How fast the objective and the test error fall, rows ten times the memory.", programs_of(lines), data_sets=SETS, before=(PACK,), derived=IN_A_TENTH,
+        "papers", "block: figures 2 and 3", "How fast the objective and the test error fall, rows ten times the memory.", programs_of(lines), data_sets=SETS, before=(PACK,), derived=IN_A_TENTH,
         figures=(Figure("Figure 2", everything), Figure("Figure 3", everything, upward="error"), Figure("Figure 2, by bytes", everything, across="megabytes")), measures=(
             Measure("Table I: rows", "M", of(PACK, "rows") / 1e6), Measure("Table I: nonzeros", "M", of(PACK, "nonzeros") / 1e6),
             Measure("Table II: split into blocks", "s", wall(PACK)), *(Measure(f"to 1%, {line.name}", "s", reach(line, everything)) for line in everything)), claims=(
@@ -57,10 +57,10 @@ def figures_2_and_3() -> Experiment:
 def figure_4() -> Experiment:
     raw = Program("pack, sorted by label", "linblock", PACK.arguments.format(text="{sorted}", store="{store}-raw") + " --no-shuffle", makes="{store}-raw")
     ways = {f"{split}, {order}": f"{FIXED} --inner converge --block-order {order}" for split in ("random", "raw") for order in ("permuted", "sequential")}
-    lines = curve_lines("figure 4", ways, HINGE_TO_THE_END, stores={way: "{store}-raw" for way in ways if way.startswith("raw")})
+    lines = curve_lines(ways, HINGE_TO_THE_END, stores={way: "{store}-raw" for way in ways if way.startswith("raw")})
     permuted, sequential, raw_permuted, raw_sequential = lines.values()
     return Experiment(
-        "papers", "figure 4", "Rows sorted by label, in blocks as they stand (raw) and assigned at random; blocks in a new order each pass (permuted) or not.", programs_of(lines),
+        "papers", "block: figure 4", "Rows sorted by label, in blocks as they stand (raw) and assigned at random; blocks in a new order each pass (permuted) or not.", programs_of(lines),
         data_sets=TEXTS, before=(raw, PACK), derived=IN_A_TENTH, figures=(Figure("Figure 4", tuple(lines.values())),),
         measures=tuple(Measure(f"above the best after {PASSES[-1]} passes, {line.name}", "%", (last(line, "objective") / last(permuted, "objective") - 1) * 100) for line in lines.values()),
         claims=(Claim(BLOCKS, "Figure 4", "without random assignment, sorted rows converge very slowly", (last(permuted, "objective"), last(raw_sequential, "objective")), "", slack=0.9),
@@ -68,8 +68,8 @@ def figure_4() -> Experiment:
 
 
 def figure_5() -> Experiment:
-    lines = curve_lines("figure 5", {f"{count} blocks": f"{FIXED} --inner converge --blocks {count}" for count in (20, 60, 200)}, HINGE_TO_THE_END)
-    return Experiment("papers", "figure 5", "BLOCK-L-D with few and with many blocks.", programs_of(lines), data_sets=TEXTS, before=(PACK,), derived=IN_A_TENTH,
+    lines = curve_lines({f"{count} blocks": f"{FIXED} --inner converge --blocks {count}" for count in (20, 60, 200)}, HINGE_TO_THE_END)
+    return Experiment("papers", "block: figure 5", "BLOCK-L-D with few and with many blocks.", programs_of(lines), data_sets=TEXTS, before=(PACK,), derived=IN_A_TENTH,
                       figures=(Figure("Figure 5", tuple(lines.values())),), claims=(
         sooner("Figure 5", "fewer and larger blocks are faster", *lines.values(), if_not="blocks come from the page cache and a new one costs nothing, where the paper's disk had to seek"),))
 
@@ -80,7 +80,7 @@ def compression() -> Experiment:
     runs = {disk: [train(f"{codec}, {disk}", f"{{store}}-{codec}", f"{HINGE_TO_THE_END} {BLOCK_L['BLOCK-L-D']} --max-passes 10",
                          **limits | {"cold": f"{{store}}-{codec}" if limits else ""}) for codec in packs] for disk, limits in (("fast disk", {}), ("100 MB/s", SLOWLY))}
     (plain, small), (slow_plain, slow_small) = runs.values()
-    return Experiment("papers", "section 8.2.3", "Ten passes of BLOCK-L-D with and without compression, from the page cache and from a disk of 100 MB/s.", sum(map(tuple, runs.values()), ()),
+    return Experiment("papers", "block: section 8.2.3", "Ten passes of BLOCK-L-D with and without compression, from the page cache and from a disk of 100 MB/s.", sum(map(tuple, runs.values()), ()),
                       data_sets=("imdb", "documents", "webspam"), before=(PACK, *packs.values()), derived=IN_A_TENTH, measures=(
         *(Measure(f"Table II: split, {codec}", "s", wall(one)) for codec, one in packs.items()), *(Measure(one.name, "s", wall(one)) for several in runs.values() for one in several)), claims=(
         Claim(BLOCKS, "section 8.2.3", "compression saves time on a disk of 100 MB/s", (wall(slow_small), wall(slow_plain))),
@@ -95,7 +95,7 @@ def figure_6() -> Experiment:
         return of(program, lambda run: 100 * (1 - run.summary()["test"]["accuracy"]))
 
     programs = (*parts.values(), everything)
-    return Experiment("papers", "figure 6", "A random part of the rows that fits the memory, against all of them.", programs, data_sets=SETS, before=(PACK,),
+    return Experiment("papers", "block: figure 6", "A random part of the rows that fits the memory, against all of them.", programs, data_sets=SETS, before=(PACK,),
                       derived=IN_A_TENTH | {f"part_{part}": part_of_rows(part) for part in parts}, measures=tuple(Measure(f"test error, {one.name}", "%", error(one)) for one in programs),
                       claims=(Claim(BLOCKS, "Figure 6", "a part of the rows that fits is not as good as all of them", tuple(map(error, reversed(programs))), "%"),))
 
@@ -111,7 +111,7 @@ def table_3() -> Experiment:
     line = ends("BLOCK-L-10", [programs["BLOCK-L-10", count] for count in (1, 10)])
     drawn = (line, ends("recomposed", [programs["recomposed", count] for count in (1, 10)]))
     return Experiment(
-        "papers", "table III, figure 7", "Text to a tested model with the cost that five-fold cross-validation chooses, after one pass and after ten.", (*others, *programs.values()),
+        "papers", "block: table III, figure 7", "Text to a tested model with the cost that five-fold cross-validation chooses, after one pass and after ten.", (*others, *programs.values()),
         data_sets=TEXTS, before=(PACK, tune), after=(others[SGD],), derived=IN_A_TENTH | {"cost": from_run(tune, lambda run, quick: run.summary()["best_cost"])},
         figures=(Figure("Figure 7", drawn, upward="error"),), measures=(
             Measure("best cost", "", of(tune, "best_cost")), *(Measure(f"{one.name}, from text", "s", wall(one)) for one in (*others, *programs.values())),

@@ -54,7 +54,7 @@ def curves(name: str, loss: str, methods: Mapping[str, str], newton: int, dual: 
 
 
 def squared_hinge() -> Experiment:
-    experiment, lines = curves("table 2, figures 1 to 4", SQUARED_HINGE, DESCENTS | OTHERS | TRON, 2, 1, pegasos=True)
+    experiment, lines = curves("columns: table 2, figures 1 to 4", SQUARED_HINGE, DESCENTS | OTHERS | TRON, 2, 1, pegasos=True)
     everything = tuple(lines.values())
 
     def sooner(where: str, says: str, *methods: str, level: float = 0.01, across: str = "seconds", **more: object) -> Claim:
@@ -79,7 +79,7 @@ def squared_hinge() -> Experiment:
 
 
 def logistic() -> Experiment:
-    experiment, lines = curves("section 6.2", LOGISTIC, DESCENTS | TRON, 0, 7)
+    experiment, lines = curves("columns: section 6.2", LOGISTIC, DESCENTS | TRON, 0, 7)
     return replace(experiment, claims=(Claim(
         COLUMNS, "section 6.2", "with logistic loss TRON is faster than coordinate descent", tuple(reach(lines[one], tuple(lines.values())) for one in ("TRON", "CDPER")),
         if_not="the exponentials that made coordinate descent slow are kept, or made by faster code, here"),))
@@ -100,7 +100,7 @@ def table_3() -> Experiment:
         measures += [Measure(f"best cost, {loss}", "", of(tune, "best_cost")), Measure(f"test accuracy, {loss}", "%", percent(judges[loss][0], "accuracy")),
                      Measure(f"apart from LIBLINEAR -s {solver}", "points", apart(*(percent(judge, "accuracy") for judge in judges[loss])), Bound(most=0.5))]
     losses = apart(*(percent(ours, "accuracy") for ours, _ in judges.values()))
-    return Experiment("papers primal", "table 3", "The best cost by five-fold cross-validation, then accuracy on rows that none has seen.", tuple(trained),
+    return Experiment("papers primal", "columns: table 3", "The best cost by five-fold cross-validation, then accuracy on rows that none has seen.", tuple(trained),
                       (*measures, Measure("apart, the three losses", "points", losses, Bound(most=0.5))), ("imdb", "20news"), before=(PACK, *tunes),
                       after=sum(judges.values(), ()), derived=derived, claims=(
                           Claim(COLUMNS, "Table 3", "the losses end with similar accuracy", (losses,), "points apart", most=0.5),))
