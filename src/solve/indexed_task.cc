@@ -322,6 +322,7 @@ bool IndexedTask::classify_active() {
 
 void IndexedTask::step() {
   ++turn_;
+  certificate_ = kUnknown;
   if (checking_)
     step_with_check();
   else
@@ -344,7 +345,7 @@ void IndexedTask::step_by_sample() {
   const double share = static_cast<double>(found.rows) / std::max(1.0, static_cast<double>(found.traversed));
   const double few = std::min(kFewFinds, static_cast<double>(settings_.query) / static_cast<double>(rows_));
   if (!enough && found.rows > 0 && share >= few) return;
-  certificate_ = active_.settle(std::max(kSampleTolerance, inner_tolerance_));
+  active_.settle(std::max(kSampleTolerance, inner_tolerance_));
   if (enough)
     end_start();
   else
@@ -364,8 +365,7 @@ void IndexedTask::end_start() {
 void IndexedTask::step_with_check() {
   const bool starting = !anchored_ && problem_.truncate;
   const double tolerance = starting ? std::max(kStartTolerance, inner_tolerance_) : inner_tolerance_;
-  certificate_ = active_.settle(0.5 * tolerance);
-  const double dual = certificate_.dual;
+  const double dual = active_.settle(0.5 * tolerance).dual;
   notes_.move_to(rounded(active_.weights()));
   const Found found = query(std::max(settings_.query, active().size() / 2), true, by_scan_ ? scan_ : *search_);
   if (!found.all) return work_on_block(found);

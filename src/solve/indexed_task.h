@@ -49,7 +49,8 @@ class IndexedTask {
   std::optional<std::string> take_note() { return std::exchange(note_, std::nullopt); }
 
   const std::vector<double>& weights() const { return answered_ ? best_ : active_.weights(); }
-  // Of the last convex problem, at the weights, once done; before that as far as is known.
+  // Of the last convex problem, at the weights, once done; before that of the last step, if it looked at all rows.
+  static constexpr Certificate kUnknown = {std::numeric_limits<double>::infinity(), 0};
   Certificate certificate() const { return certificate_; }
   struct Result {
     TruncatedResult truncated = {};
@@ -139,7 +140,7 @@ class IndexedTask {
   std::optional<double> objective_;
   double out_cost_ = 0;  // of all outliers at the last outer step that was taken
   std::vector<double> objectives_;
-  Certificate certificate_ = {};
+  Certificate certificate_ = kUnknown;
   uint64_t traversed_ = 0;
   // Of the first queries: rows found and looked at, by the index and at random.
   std::array<double, 2> trial_found_ = {};
