@@ -84,12 +84,19 @@ std::string termination_words(Termination termination) {
   return "";
 }
 
+std::string progress_words(const PassReport& pass) {
+  if (pass.truncated)
+    return fmt::format("truncated objective {:.6g}, {} outliers,", pass.truncated->objective,
+                       grouped(pass.truncated->outliers));
+  // Not all rows were looked at: nothing is known of the objective.
+  if (pass.active_rows > 0 && !std::isfinite(pass.primal_estimate))
+    return fmt::format("{} rows near the margin so far, looking for more,", grouped(pass.active_rows));
+  return fmt::format("objective {:<12.6g} gap about {:<9}", pass.primal_estimate,
+                     TrainingProgress::percent(pass.gap_estimate()));
+}
+
 std::string pass_words(const PassReport& pass, std::optional<double> test_accuracy) {
-  std::string words =
-      pass.truncated ? fmt::format("pass {:>3}  truncated objective {:.6g}, {} outliers, {:.1f} s", pass.pass,
-                                   pass.truncated->objective, grouped(pass.truncated->outliers), pass.seconds)
-                     : fmt::format("pass {:>3}  objective {:<12.6g} gap about {:<9} {:.1f} s", pass.pass,
-                                   pass.primal_estimate, TrainingProgress::percent(pass.gap_estimate()), pass.seconds);
+  std::string words = fmt::format("pass {:>3}  {} {:.1f} s", pass.pass, progress_words(pass), pass.seconds);
   if (pass.certified) words += fmt::format("  certified {}", TrainingProgress::percent(pass.certified->gap()));
   if (test_accuracy) words += fmt::format("  test accuracy {:.2f}%", 100 * *test_accuracy);
   return words;

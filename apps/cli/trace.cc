@@ -93,6 +93,7 @@ void Trace::pass(const PassReport& report, std::optional<double> test_accuracy) 
   json["gap"] = number(report.certified ? report.certified->gap() : report.gap_estimate());
   if (report.gradient_norm > 0) json["gradient_norm"] = report.gradient_norm;
   if (report.largest_slope > 0) json["largest_slope"] = report.largest_slope;
+  if (report.active_rows > 0) json["active_rows"] = report.active_rows;
   if (report.truncated) json["truncated"] = truncated_json(*report.truncated);
   json["certified"] = report.certified.has_value();
   if (report.certified) {

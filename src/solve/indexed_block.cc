@@ -149,6 +149,7 @@ class IndexedRun {
     for (size_t i = 0; i < tasks_.size(); ++i) {
       const IndexedTask& task = *tasks_[i];
       report.rows += task.rows_looked_at();
+      report.active_rows += task.active().size();
       report.add_task(task.certificate().primal, task.certificate().dual);
       if (!task.done()) ++report.tasks_left;
       if (const auto step = tasks_[i]->take_outer_step()) {

@@ -34,7 +34,7 @@ Plan make_indexed_plan(const Problem& problem, const SolveOptions& options, cons
   plan.rows = RowsHeld::streamed;
   plan.chunks_per_block = 1;
   plan.weights_bytes = tasks * problem.weights() * (sizeof(float) + IndexedTask::kBytesPerWeight);
-  plan.duals_bytes = tasks * IndexedTask::bytes_for_notes(rows, forest.pages().chunks().size(), problem.weights());
+  plan.duals_bytes = tasks * RowFinder::bytes(rows, forest.pages().chunks().size(), problem.weights());
   const uint64_t others =
       context.reserved_bytes + directory_bytes(*problem.store) + directory_bytes(forest.pages()) + forest.table_bytes();
   const uint64_t fixed = kProgramBytes + plan.weights_bytes + plan.duals_bytes + others;

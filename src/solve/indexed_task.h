@@ -1,8 +1,6 @@
-// One task of indexed block descent (indexed_block.cc): its weights, its active rows, and what it knows of each page.
+// One task of indexed block descent (indexed_block.cc): its weights, its active rows, and its outer steps.
 #pragma once
 
-#include <array>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -10,11 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
-#include "objective/row_set.h"
 #include "solve/active_descent.h"
-#include "solve/page_notes.h"
-#include "solve/page_search.h"
+#include "solve/row_finder.h"
 #include "solve/solver.h"
 
 namespace linblock {
@@ -26,11 +21,8 @@ class IndexedTask {
     double tolerance = 0.01;
     ActiveDescent::Settings descent = {};
   };
-  // In memory.
+  // In memory, beside what its finder needs.
   static constexpr uint64_t kBytesPerWeight = 9 * sizeof(double);
-  static uint64_t bytes_for_notes(uint64_t rows, uint64_t pages, size_t weights) {
-    return RowSet::bytes(rows) + 2 * pages * sizeof(uint64_t) + PageNotes::bytes(pages, weights);
-  }
 
   // `search`: another order in which pages are looked at; as a rule the forest's.
   IndexedTask(const Problem& problem, const Task& task, const MetricForest& forest, PageCache& cache,
@@ -45,11 +37,11 @@ class IndexedTask {
   bool done() const { return done_; }
   // No more steps: what there is becomes the answer, and is certified.
   void conclude();
-  // The index was found to be no better than reading page after page: what was measured, once.
-  std::optional<std::string> take_note() { return std::exchange(note_, std::nullopt); }
+  std::optional<std::string> take_note() { return finder_.take_note(); }
 
   const std::vector<double>& weights() const { return answered_ ? best_ : active_.weights(); }
-  // Of the last convex problem, at the weights, once done; before that as far as is known.
+  // Of the last convex problem, at the weights, once done; before that of the last step, if it looked at all rows.
+  static constexpr Certificate kUnknown = {std::numeric_limits<double>::infinity(), 0};
   Certificate certificate() const { return certificate_; }
   struct Result {
     TruncatedResult truncated = {};
@@ -59,9 +51,9 @@ class IndexedTask {
   // Of an outer step that was taken since it was last asked for.
   std::optional<TruncatedResult> take_outer_step();
   const ActiveRows& active() const { return active_.rows(); }
-  const std::vector<double>& anchor() const { return anchor_; }
+  const std::vector<double>& anchor() const { return finder_.anchor(); }
   bool is_checking() const { return checking_; }
-  uint64_t rows_looked_at() const { return traversed_; }
+  uint64_t rows_looked_at() const { return finder_.rows_looked_at(); }
   // The objective at each outer step that was checked against all rows.
   const std::vector<double>& objectives() const { return objectives_; }
 
@@ -69,32 +61,13 @@ class IndexedTask {
   void restore(const SnapshotReader& from, const std::string& name);
 
  private:
-  struct Found {
-    size_t rows = 0;
-    uint64_t traversed = 0;
-    double losses = 0;  // of rows that were found and not taken
-    bool all = false;   // no page is left
-  };
-  // Some rows may be outliers.
-  bool truncated() const { return anchored_ && problem_.truncate.has_value(); }
+  // The convex problem that a truncated one starts from is in work.
+  bool is_starting() const { return problem_.truncate && !finder_.is_anchored(); }
   double most_loss() const;  // that a row counts with
-  double margin(const Row& row, std::span<const double> weights) const { return active_.margin(row, weights); }
-  double norm_of(const Row& row) const { return std::sqrt(squared_norm(row, problem_.bias)); }
-
-  bool can_be_left(uint32_t page, const MetricForest::Child& child, double score);
-  // Looks at pages for up to `most` rows outside the active ones that violate where the notes are; they become active.
-  // 0: at all pages that are due, and none does.
-  Found query(size_t most, bool thorough, PageSearch& search, size_t most_pages = std::numeric_limits<size_t>::max());
-  size_t look_at(uint32_t page, size_t most, Found& found);
-  // At due pages among those that were looked at last, which are likely still in the cache; which ones, increasing.
-  std::vector<uint32_t> look_again(size_t most, Found& found);
-  Found next_rows();
-  void judge_index(const Found& found, bool by_forest);
-  void work_on_block(const Found& found);
+  void work_on_block(const RowFinder::Found& found);
   // Of active rows that came back from files.
   void count_reading();
 
-  void set_anchor(const std::vector<double>& weights);
   bool classify_active();
   void forget_idle_rows();
   // Since idle ones were last forgotten.
@@ -108,47 +81,23 @@ class IndexedTask {
 
   const Problem& problem_;
   const RowCost costs_;
-  const HeldOut held_out_;
-  const MetricForest& forest_;
   PageCache& cache_;
   const Settings settings_;
-  const double outlier_margin_;
   const uint64_t rows_;
-  uint64_t positive_bit_ = 0;
-  std::unique_ptr<PageSearch> search_;
-  ScanSearch scan_;
-  std::optional<std::string> note_;
 
   ActiveDescent active_;
-  std::vector<uint64_t> page_begin_;
-  RowSet members_;                   // active rows, by place in the pages
-  std::vector<uint64_t> strangers_;  // ids of active rows that were not met in a page yet, increasing
-  PageNotes notes_;
-  // When each page was last looked at, counted in looks; 0: never.
-  std::vector<uint64_t> last_look_;
-  uint64_t looks_ = 0;
-  uint64_t page_bytes_ = 0;  // in memory, of the largest that was looked at
-  size_t start_rows_ = 0;    // the first active ones, which may be met in a page or not
+  RowFinder finder_;
+  size_t start_rows_ = 0;  // the first active ones, which may be met in a page or not
   size_t rows_at_last_forgetting_ = 0;
 
-  std::vector<double> anchor_;  // where outliers are outliers
-  std::vector<double> best_;    // of the last outer step that was taken, as they will be saved
-  uint64_t turn_ = 0;
+  std::vector<double> best_;  // of the last outer step that was taken, as they will be saved
   uint64_t outer_steps_ = 0;
   double inner_tolerance_;
   std::optional<double> objective_;
   double out_cost_ = 0;  // of all outliers at the last outer step that was taken
   std::vector<double> objectives_;
-  Certificate certificate_ = {};
-  uint64_t traversed_ = 0;
-  // Of the first queries: rows found and looked at, by the index and at random.
-  std::array<double, 2> trial_found_ = {};
-  std::array<double, 2> trial_traversed_ = {};
-  RowBuffer buffer_;
-  bool bit_is_shared_ = false;  // by the label and others
-  bool by_scan_ = false;        // the index is no help
-  bool anchored_ = false;       // until then no row is an outlier
-  bool checking_ = false;       // rows outside are all looked at, not only a sample
+  Certificate certificate_ = kUnknown;
+  bool checking_ = false;  // rows outside are all looked at, not only a sample
   bool outer_step_taken_ = false;
   bool done_ = false;
   bool answered_ = false;  // done, or concluded

@@ -176,12 +176,13 @@ struct PassReport {
   double seconds = 0;  // since the beginning
   uint64_t rows = 0;
   // Of all tasks together.
-  double primal_estimate = 0;
+  double primal_estimate = 0;                 // infinite where nothing is known
   double dual = 0;                            // of w as it is; not certified
   double largest_gap = 0;                     // what a task's gap would be if the estimates were right
   double gradient_norm = 0;                   // of all tasks together; 0 where a method does not know it
   double largest_slope = 0;                   // of a single feature in this pass, where features are stepped along
   size_t tasks_left = 0;                      // that are not certified within the tolerance
+  uint64_t active_rows = 0;                   // of all tasks together, where a method looks for them: indexed
   std::optional<Certificate> certified = {};  // of the tasks that were certified now, the one with the largest gap
   ReadCosts costs = {};                       // of this pass, without its certificate
   double solve_seconds = 0;

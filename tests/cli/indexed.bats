@@ -41,6 +41,24 @@ END
   done
 }
 
+@test "before it has looked at all rows it says how many it has found, and nothing of the objective" {
+  make_store
+  run linblock train store -o m --solver indexed --loss hinge --truncate none --trace trace.jsonl
+  expect 0 "rows near the margin so far, looking for more," "gap about" "certified within"
+  [[ $output != *"objective 0 "* && $output != *"inf"* ]]
+  python3 - <<'END'
+import json
+passes = [line for line in map(json.loads, open("trace.jsonl")) if line["event"] == "pass"]
+best = passes[-1]["dual"]
+assert all(line["active_rows"] > 0 for line in passes), passes
+assert passes[0]["primal"] is None and passes[0]["gap"] is None, passes[0]
+assert all(line["primal"] is None or line["primal"] >= best for line in passes), passes
+assert passes[-1]["certified"] and passes[-1]["gap"] <= 0.01, passes[-1]
+END
+  run linblock report trace.jsonl -o report.html
+  expect 0 "1 run"
+}
+
 @test "classes, folds, costs and calibration share one index" {
   linblock generate clusters -o three.svm --rows 9000 --features 8 --classes 3 -q
   linblock pack three.svm -o store -q

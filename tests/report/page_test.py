@@ -245,6 +245,13 @@ class PageTest(unittest.TestCase):
                 self.press(button)
                 self.assertNotRegex(self.browser.execute_script("return document.querySelector('main').outerHTML"), "NaN|Infinity|undefined|\\[object")
 
+    def test_a_run_of_which_nothing_is_known_yet_says_so(self):
+        unknown = dict(self.passes[0], primal=None, gap=None, active_rows=1000, certified=False)
+        (self.folder / "unknown.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in (self.trace[0], unknown)))
+        self.linblock("report", "unknown.jsonl", "-o", "unknown.html", "-q")
+        self.browser.get((self.folder / "unknown.html").as_uri())
+        self.assertIn("not ended: not certified: no bound is known yet", self.one("body").text)
+
     def test_nothing_is_loaded_but_the_page(self):
         messages = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
         asked = {message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"}

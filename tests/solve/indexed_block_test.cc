@@ -171,6 +171,26 @@ TEST_P(IndexedWith, TakesOnlyRowsThatViolateAndAreNoOutliers) {
   EXPECT_GT(taken, 20U);
 }
 
+TEST_P(IndexedWith, SaysNothingOfTheObjectiveBeforeItHasLookedAtAllRows) {
+  const Data data = make_clusters(5000, 5, 9);  // more than the sample that it starts with
+  const Store store = write_store(folder_, data, 500);
+  build_index(store, GetParam().bias, 1000);
+  std::vector<PassReport> reports;
+  Context context;
+  context.observer = [&](const PassReport& report) { reports.push_back(report); };
+  std::vector<Solution> solutions;
+  const Summary summary = solve(problem(store, 0.5), options(50, 1e-5), solutions, context);
+  ASSERT_GT(reports.size(), 5U);
+  EXPECT_EQ(reports[0].gap_estimate(), std::numeric_limits<double>::infinity());
+  for (const PassReport& report : reports) {
+    EXPECT_GT(report.active_rows, 0U) << report.pass;
+    // The problem of some rows alone has a smaller optimum.
+    EXPECT_GE(report.primal_estimate, summary.total().dual) << report.pass;
+  }
+  EXPECT_GT(reports.back().active_rows, reports[0].active_rows);
+  EXPECT_LE(reports.back().gap_estimate(), 1e-5);
+}
+
 INSTANTIATE_TEST_SUITE_P(Settings, IndexedWith,
                          testing::Values(Setting{"hinge", "hinge", false, -1}, Setting{"hinge_bias", "hinge", false, 1},
                                          Setting{"squared", "squared-hinge", false, -1},

@@ -213,7 +213,7 @@ function result(run) {
   const end = run.end ?? { ...last, ...Object.fromEntries(["primal", "dual", "gap"].map(key => [key, best[key]])), certified: Boolean(best.certified),
     passes: last.pass, peak_memory_bytes: run.memory.length ? held : null };
   const bound = known(end.gap) ? `within ${percent(Math.max(0, end.gap))} of the best possible objective` : null;
-  const words = !end.certified ? `not certified${bound ? `; by its estimates ${bound}` : ": its method gives no bound"}`
+  const words = !end.certified ? `not certified${bound ? `; by its estimates ${bound}` : run.end ? ": its method gives no bound" : ": no bound is known yet"}`
     : `certified ${bound}${run.end ? "" : `, at pass ${best.pass}`}`;
   const whole = run.resumed && run.passes.length ? { seconds: last.seconds, bytes_read: last.bytes_read } : {};  // an end tells of its own part
   return { ...end, ...whole, words: run.end ? words : `not ended: ${run.passes.length ? words : "no pass is complete"}`,
