@@ -75,7 +75,7 @@ class IndexedRun {
         return true;
       });
       share_memory();
-      const bool last = run_.last_pass();
+      const bool last = run_.last_step();
       if (last)
         for (IndexedTask* task : in_work)
           if (!task->done()) task->conclude();
@@ -143,6 +143,7 @@ class IndexedRun {
 
   void report(const Stopwatch& working, const ReadCosts& before) {
     PassReport report{.pass = run_.pass, .costs = cache_.costs() - before};
+    Certificate widest = {};
     run_.count(report.costs);
     report.solve_seconds = std::max(0.0, working.seconds() - report.costs.read_seconds);
     run_.summary().solve_seconds += report.solve_seconds;
@@ -158,14 +159,14 @@ class IndexedRun {
         report.truncated->outliers += step->outliers;
         report.truncated->outer_steps += step->outer_steps;
       }
-      if (task.done() && (!report.certified || task.certificate().gap() > report.certified->gap()))
-        report.certified = task.certificate();
+      if (i == 0 || task.certificate().gap() > widest.gap()) widest = task.certificate();
       std::vector<float>& weights = solutions_[i].weights;
       weights.resize(task.weights().size());
       std::transform(task.weights().begin(), task.weights().end(), weights.begin(),
                      [](double x) { return static_cast<float>(x); });
       if (const auto note = tasks_[i]->take_note()) run_.context().on_note(*note);
     }
+    if (report.tasks_left == 0) report.certified = widest;
     const uint64_t rows = report.rows;
     report.rows -= std::exchange(rows_so_far_, rows);
     report.solutions = &solutions_;

@@ -363,7 +363,7 @@ void Run::give_rows_of_answer() {
 
 Summary Run::finish(Termination termination, std::vector<Certificate> certificates) {
   if (context_.on_answer) give_rows_of_answer();
-  if (context_.on_answer && stopped() && context_.checkpoint.wanted())
+  if ((context_.on_answer || termination == Termination::interrupted) && stopped() && context_.checkpoint.wanted())
     fail(ErrorKind::interrupted, "interrupted: the same command goes on");
   summary_.termination = termination;
   summary_.certificates = std::move(certificates);

@@ -62,8 +62,11 @@ class Run {
   PassReport pass_report() const;
   // Told to stop in a run without checkpoints: what there is will be the answer.
   bool stopped() const { return context_.stopped(); }
+  bool at_limit() const { return pass >= options_.max_passes || out_of_time(); }
   bool out_of_time() const { return options_.max_seconds > 0 && clock_.seconds() > options_.max_seconds; }
-  bool last_pass() const { return pass >= options_.max_passes || stopped() || out_of_time(); }
+  bool last_pass() const { return at_limit() || stopped(); }
+  // Of a method that reads for itself: told to stop, it goes on to end_step(), which saves what there is.
+  bool last_step() const { return at_limit() || (stopped() && !context_.checkpoint.wanted()); }
   // Of a run that did not converge.
   Termination limit() const;
 

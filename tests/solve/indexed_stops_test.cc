@@ -41,26 +41,30 @@ TEST_P(IndexedStops, AfterEveryStepEndsWithTheSameBits) {
     if (entry.path().filename().string().starts_with("WHOLE.active-")) ++files;
   EXPECT_GT(files, 0U) << "all active rows fit: a test of nothing";
 
-  std::vector<Solution> found;
-  int stops = 0;
-  for (bool done = false; !done; ++stops) {
-    ASSERT_LT(stops, 3000);
-    std::atomic<bool> stop = false;
-    Context context = context_with(little_memory(), folder_ / "STOPPED");
-    context.stop = &stop;
-    context.observer = [&](const PassReport&) { stop = true; };
-    found.clear();
-    try {
-      const Summary last = solve(problem(), options(), found, context);
-      EXPECT_EQ(last.passes, summary.passes);
-      EXPECT_EQ(last.truncated[0].objective, summary.truncated[0].objective);
-      done = true;
-    } catch (const Error& error) {
-      ASSERT_EQ(error.kind(), ErrorKind::interrupted) << error.what();
+  // In the middle of a step, and at its end.
+  for (const bool in_step : {true, false}) {
+    std::vector<Solution> found;
+    int stops = 0;
+    for (bool done = false; !done; ++stops) {
+      ASSERT_LT(stops, 3000);
+      std::atomic<bool> stop = in_step;
+      Context context = context_with(little_memory(), folder_ / fmt::format("STOPPED-{}", in_step));
+      context.stop = &stop;
+      context.observer = [&](const PassReport&) { stop = true; };
+      found.clear();
+      try {
+        const Summary last = solve(problem(), options(), found, context);
+        EXPECT_EQ(last.termination, Termination::converged);
+        EXPECT_EQ(last.passes, summary.passes);
+        EXPECT_EQ(last.truncated[0].objective, summary.truncated[0].objective);
+        done = true;
+      } catch (const Error& error) {
+        ASSERT_EQ(error.kind(), ErrorKind::interrupted) << error.what();
+      }
     }
+    EXPECT_GT(stops, 5);
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(found[i].weights, expected[i].weights) << "task " << i;
   }
-  EXPECT_GT(stops, 5);
-  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(found[i].weights, expected[i].weights) << "task " << i;
 }
 
 TEST_P(IndexedStops, AreNotNeededForTheSameAnswerInLittleMemory) {
