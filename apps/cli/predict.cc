@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands.h"

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "cli/learning.h"
 #include "learn/state.h"
@@ -65,7 +66,7 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
   terminal.say(summary_words(report.summary, request.memory_bytes, seconds));
   if (report.test)
     terminal.say(
-        fmt::format("test accuracy {:.2f}% ({} rows)", 100 * report.test->accuracy(), grouped(report.test->rows)));
+        fmt::format("test accuracy {} ({} rows)", percent(report.test->accuracy()), grouped(report.test->rows)));
   if (session.json) print_json(report, seconds);
   terminal.say(fmt::format("next: linblock predict {} DATA.svm", request.model));
 }
