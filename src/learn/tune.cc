@@ -177,32 +177,38 @@ class Path {
  private:
   // As many as fit the memory; where all rows are in memory then, fewer, since a reading is nothing to be saved there.
   size_t costs_at_once() const {
-    const auto plan_for = [&](size_t count) -> std::optional<Plan> {
-      Problem problem = problem_;
-      problem.tasks.assign(count * models_, {.cost = 1});
-      Context context = context_;
-      context.reserved_bytes += (count + 1) * HeldOutRows::bytes_for(store_);
+    const auto fitting_plan = [&](size_t count) -> std::optional<Plan> {
       try {
-        return make_plan(problem, options_.solve, context);
+        return plan_for(count, context_);
       } catch (const Error& error) {
-        if (error.kind() != ErrorKind::memory || count == 1) throw;
+        if (error.kind() != ErrorKind::memory) throw;
         return {};
       }
     };
     size_t count = 1;
-    Plan plan = *plan_for(1);
-    if (plan.duals_in_file)
+    Plan plan = plan_for(1, context_);
+    if (plan.duals_in_file) {  // they are what the next cost begins with
+      Context without_file = context_;
+      without_file.checkpoint = {};
+      plan_for(1, without_file);  // says what is too large
       fail(ErrorKind::memory,
-           "the {} models of one cost do not fit --memory with the duals of all rows: give more memory, or use fewer "
-           "--folds",
+           "the {} models of one cost do not fit --memory with the duals of all rows: give a little more memory, or "
+           "use fewer --folds",
            models_);
     while (count < std::min(kCostsInReading, costs_.size())) {
       const size_t more = count + 1;
       if (plan.rows != RowsHeld::streamed && more > kCostsInMemory) break;
-      const std::optional<Plan> next = plan_for(more);
+      const std::optional<Plan> next = fitting_plan(more);
       if (!next || next->duals_in_file || (plan.rows != RowsHeld::streamed && next->rows == RowsHeld::streamed)) break;
       plan = *next;
       count = more;
+  Plan plan_for(size_t count, Context context) const {
+    Problem problem = problem_;
+    problem.tasks.assign(count * models_, {.cost = 1});
+    context.reserved_bytes += (count + 1) * HeldOutRows::bytes_for(store_);
+    return make_plan(problem, options_.solve, context);
+  }
+
     }
     return count;
   }
@@ -224,6 +230,7 @@ class Path {
     for (size_t c = 0; c < classes; ++c) {
       Solution mean{.weights = std::vector<float>(problem_.weights(), 0.0F)};
       if (duals) mean.duals = Duals(store_);
+    }
       for (size_t fold = 0; fold < folds_; ++fold) {
         const Solution& one = solutions[fold * classes + c];
         if (duals) mean.duals.add_scaled(one.duals, share);

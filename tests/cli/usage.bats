@@ -31,7 +31,7 @@ load helpers
   run linblock pack good.svm -o s --memory lots
   expect 2 "--memory 'lots' is not a size" "64M"
   run linblock pack good.svm -o s --memory 1M
-  expect 6 "too little" "16 MB"
+  expect 6 "too little" "at least 16M"
   run linblock pack good.svm -o s --threads 0
   expect 2 "--threads '0'"
   run linblock pack good.svm -o s --codec gzip
