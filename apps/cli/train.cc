@@ -84,11 +84,12 @@ void add_train(CLI::App& app, Session& session) {
       ->expected(1);
   command->add_option("--trace", request->trace, "Write what each block and pass took and reached, as lines of JSON")
       ->type_name("FILE");
-  command->add_flag("--keep-state", request->keep_state, "Keep MODEL.state, which --warm can go on from");
+  command->add_flag("--keep-state", request->keep_state,
+                    "Keep MODEL.state, which --warm can go on from; for dual, the default then, and pegasos");
   command
       ->add_option("--warm", options.warm,
-                   "Go on from this model: from its state, though rows have come or gone; newton, primal, cmls: from "
-                   "its weights")
+                   "Go on from this model: from its state, though rows have come or gone (dual, the default then, and "
+                   "pegasos), or from its weights (newton, primal, cmls)")
       ->type_name("MODEL");
   command
       ->add_option_function<std::string>(

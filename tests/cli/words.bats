@@ -26,3 +26,19 @@ END
   memory=$(grep -o 'give --memory [0-9]*M' <<<"$output" | grep -o '[0-9]*M')
   linblock append large.store good.svm --memory "$memory" -q
 }
+
+@test "training begins with the data, the solver and why, whatever chose it" {
+  linblock pack good.svm -o s -q
+  while IFS=: read -r words options; do
+    run linblock train s -o model $options
+    expect 0
+    [ "${lines[0]}" = "squared-hinge, 3 rows x 3 features: $words" ]
+  done <<END
+dual, because features are many:
+dual, because --keep-state keeps duals:--keep-state
+dual, because --warm goes on from duals:--warm model --keep-state
+dual, because --inner is for it:--inner 2
+dual:--solver dual --keep-state
+newton:--solver newton
+END
+}

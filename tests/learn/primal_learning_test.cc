@@ -143,10 +143,12 @@ TEST_F(PrimalLearning, ColumnsAreMadeWhereAMethodNeedsThemAndOnlyThen) {
   observer.say = [&](const std::string& sentence) { said.push_back(sentence); };
   train(options_, {}, observer, false);
   EXPECT_EQ(state(), ColumnsState::fresh);
-  ASSERT_EQ(said.size(), 1U);
-  EXPECT_NE(said[0].find("not there yet: transposing"), std::string::npos);
+  ASSERT_EQ(said.size(), 2U) << "the data and the method, then that columns are made";
+  EXPECT_EQ(said[0], "squared-hinge, 100 rows x 5 features: cmls");
+  EXPECT_NE(said[1].find("not there yet: transposing"), std::string::npos);
   train(options_, {}, observer, false);
-  EXPECT_EQ(said.size(), 1U);
+  ASSERT_EQ(said.size(), 3U);
+  EXPECT_EQ(said[2], said[0]);
 }
 
 // Rows 1 to 3 of features, the bias last.
