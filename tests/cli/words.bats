@@ -27,6 +27,33 @@ END
   linblock append large.store good.svm --memory "$memory" -q
 }
 
+@test "with several classes each line says of which its numbers are" {
+  linblock generate documents -o four.svm --rows 600 --features 200 --nonzeros 20 --classes 4 -q
+  run linblock train four.svm -o model
+  expect 0 "pass   1  sum of 4 objectives " ", largest gap " "  certified up to " "4 of 4 done" \
+    "certified within " "of the best possible objective, each of 4 classifiers; "
+  run linblock train four.svm -o model --positive 1
+  expect 0 "pass   1  objective " ", gap " "of the best possible objective; "
+  [[ "$output" != *"classifiers"* ]]
+  run linblock train four.svm -o model --solver pegasos --loss hinge --max-passes 2
+  expect 0 "largest gap not known" "(the sum of 4 classifiers), not certified"
+  for options in "--truncate 1" "--solver indexed --loss hinge"; do
+    run linblock train four.svm -o model $options
+    expect 0 "sum of 4 truncated objectives" "(the sum of 4 classifiers)" "each of 4 classifiers"
+    last=$(grep -o 'sum of 4 truncated objectives [0-9.]*' <<<"$output" | tail -n 1)
+    [[ "$output" == *"truncated objective ${last##* } (the sum"* ]]
+  done
+}
+
+@test "progress says nothing of bytes where none are read" {
+  linblock pack good.svm -o s -q
+  script -qec "'$LINBLOCK' train s -o model --solver pegasos --loss hinge --max-passes 100000000 --max-seconds 2" \
+    /dev/null >shown </dev/null
+  grep -q "rows/s from memory" shown
+  ! grep -q "bytes/s" shown
+  ! grep -q " 0 s left" shown
+}
+
 @test "training begins with the data, the solver and why, whatever chose it" {
   linblock pack good.svm -o s -q
   while IFS=: read -r words options; do
