@@ -68,7 +68,7 @@ TEST_F(PrimalLearning, FoldsThatAreStoppedAnywhereEndWithTheSameBits) {
 }
 
 TEST_F(PrimalLearning, CostsThatAreStoppedAnywhereEndWithTheSameBits) {
-  const CostRange range{.from = 0.01, .to = 1, .factor = 10};
+  const std::vector<double> range = parse_costs("0.01:1:10");
   pack(two_classes(200, 6, 3));
   options_.solve.tolerance = 1e-3;
   options_.solve.chunks_per_block = 1;
@@ -102,7 +102,7 @@ TEST_F(PrimalLearning, CostsThatAreStoppedAnywhereEndWithTheSameBits) {
 TEST_F(PrimalLearning, TheModelOfAllRowsBeginsNearItsEnd) {
   pack(two_classes(600, 40, 4));
   options_.solve.method = Newton{};
-  Tuning tuning = tune(options_, 5, CostRange{.from = 0.1, .to = 1, .factor = 10}, {}, {}, [](const TunedCost&) {});
+  Tuning tuning = tune(options_, 5, parse_costs("0.1:1:10"), {}, {}, [](const TunedCost&) {});
   options_.cost = tuning.costs[tuning.best].cost;
   const TrainReport cold = train(options_, {}, {}, false);
   const TrainReport warm = train(options_, {}, {}, false, std::move(tuning.start));
