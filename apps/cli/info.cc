@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "cli/commands.h"
+#include "cli/outputs.h"
 #include "store/columns.h"
 #include "store/metric_forest.h"
 
@@ -188,6 +190,12 @@ void add_info(CLI::App& app, Session& session) {
   add_json_option(*command, session);
   add_examples(*command, "  linblock info train.store\n  linblock info train.store --json | jq .labels");
   command->callback([path, &session] {
+    if (is_model(*path))
+      fail(ErrorKind::input,
+           "'{0}' is a model, and info is about stores: {0}.json has its options and certificate; 'linblock evaluate "
+           "{0} "
+           "DATA.svm' says how good it is",
+           *path);
     const Store store = Store::open(*path);
     if (session.json)
       print_json(store);

@@ -69,3 +69,32 @@ dual:--solver dual --keep-state
 newton:--solver newton
 END
 }
+
+@test "what is no store, no file of ids and no svmlight text is recognised" {
+  linblock pack good.svm -o s -q
+  linblock train s -o model -q
+  run linblock info model
+  expect 3 "'model' is a model, and info is about stores: model.json has" "'linblock evaluate model DATA.svm'"
+  run linblock info good.svm
+  expect 3 "'linblock pack good.svm -o good.svm.store'"
+  run linblock remove s --rows 1
+  expect 2 "--rows '1' is no file with one row id a line" "printf '%s\n' 1 | linblock remove s --rows -"
+  run linblock remove s --rows 0-1
+  expect 2 "'seq 0 1 | linblock remove s --rows -'"
+  run linblock remove s --rows absent
+  expect 3 "'absent' does not exist"
+  echo 1 >7
+  linblock remove s --rows 7 -q
+  printf 'label,a,b\n1,0.5,0\n-1,0,2\n' >table.csv
+  run linblock pack table.csv -o t
+  expect 3 "table.csv:1:1: the label 'label,a,b' is not a number: is this CSV?" "'linblock pack --help'"
+  printf '1 0.5 2\n' >table.txt
+  run linblock pack table.txt -o t
+  expect 3 "is this a table of numbers?" "'linblock pack --help'"
+  printf 'spam 1:1\n' >words.svm
+  run linblock pack words.svm -o t
+  expect 3 "the label 'spam' is not a number: labels are whole numbers"
+  # The command of the help converts the table.
+  linblock pack --help | sed -n '/awk/,/print/p' | sed "s/data.csv | .*/table.csv/" >convert
+  [ "$(sh convert)" = "$(printf '1 1:0.5\n-1 2:2')" ]
+}
