@@ -24,7 +24,9 @@ load helpers
 
 @test "a missing output is a usage error" {
   run linblock pack good.svm
-  expect 2 "--output"
+  expect 2 "-o STORE (or --output) is required: the store to make"
+  run linblock train good.svm
+  expect 2 "-o MODEL (or --output) is required: the model to write"
 }
 
 @test "sizes, threads and choices are explained when they are wrong" {
