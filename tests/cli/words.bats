@@ -98,3 +98,13 @@ END
   linblock pack --help | sed -n '/awk/,/print/p' | sed "s/data.csv | .*/table.csv/" >convert
   [ "$(sh convert)" = "$(printf '1 1:0.5\n-1 2:2')" ]
 }
+
+@test "predict and evaluate say that they take stores, and do" {
+  linblock pack good.svm -o s -q
+  linblock train s -o model -q
+  for command in predict evaluate; do
+    run linblock $command --help
+    expect 0 "or one store" "linblock $command model test.store"
+    [ "$(linblock $command model s)" = "$(linblock $command model good.svm)" ]
+  done
+}
