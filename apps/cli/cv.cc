@@ -1,3 +1,4 @@
+#include "base/bytes.h"
 #include "base/file.h"
 #include "cli/evaluation.h"
 #include "cli/learning.h"
@@ -33,13 +34,13 @@ void print_text(const CrossValidation& result) {
       fmt::print("fold {:>3}  no rows\n", i + 1);
       continue;
     }
-    fmt::print("fold {:>3}  accuracy {:.2f}% ({} of {})", i + 1, 100 * fold.accuracy(), grouped(fold.correct),
+    fmt::print("fold {:>3}  accuracy {} ({} of {})", i + 1, percent(fold.accuracy()), grouped(fold.correct),
                grouped(fold.rows));
     if (fold.auc) fmt::print("  AUC {:.5f}", *fold.auc);
     fmt::print("\n");
   }
   const Spread spread = result.accuracy();
-  fmt::print("mean      accuracy {:.2f}%, standard deviation {:.2f}\n\nall folds together:\n", 100 * spread.mean,
+  fmt::print("mean      accuracy {}, standard deviation {:.2f}\n\nall folds together:\n", percent(spread.mean),
              100 * spread.deviation);
   print_evaluation(result.pooled);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "cli/terminal.h"
 
 namespace linblock::cli {
@@ -49,14 +50,14 @@ nlohmann::ordered_json evaluation_json(const Evaluation& result) {
 }
 
 void print_evaluation(const Evaluation& result) {
-  fmt::print("accuracy {:.4f}% ({} of {})\n", 100 * result.accuracy(), grouped(result.correct), grouped(result.rows));
-  fmt::print("macro F1 {:.4f}%\n", 100 * result.macro_f1());
+  fmt::print("accuracy {} ({} of {})\n", percent(result.accuracy()), grouped(result.correct), grouped(result.rows));
+  fmt::print("macro F1 {}\n", percent(result.macro_f1()));
   if (result.auc) fmt::print("AUC      {:.5f}\n", *result.auc);
   if (result.log_loss) fmt::print("log-loss {:.5f}\n", *result.log_loss);
   fmt::print("{:>11} {:>10} {:>10} {:>10} {:>10}\n", "label", "rows", "precision", "recall", "F1");
   for (const auto& [label, quality] : result.classes)
-    fmt::print("{:>11} {:>10} {:>9.2f}% {:>9.2f}% {:>9.2f}%\n", label, grouped(quality.rows), 100 * quality.precision(),
-               100 * quality.recall(), 100 * quality.f1());
+    fmt::print("{:>11} {:>10} {:>10} {:>10} {:>10}\n", label, grouped(quality.rows), percent(quality.precision()),
+               percent(quality.recall()), percent(quality.f1()));
   if (result.classes.size() <= kMostTabled) print_confusion(result);
 }
 

@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "cli/commands.h"
+#include "cli/outputs.h"
 #include "store/columns.h"
 #include "store/metric_forest.h"
 
@@ -154,15 +156,15 @@ void print_text(const Store& store) {
              info.index_base, info.index_base_given ? " (as given)" : " (found from the data)",
              grouped(info.frequent_features));
   fmt::print("  nonzeros    {}\n", grouped(info.nonzeros));
-  fmt::print("  labels      {}\n", info.labels.size());
+  fmt::print("  labels      {}\n", grouped(info.labels.size()));
   size_t shown = 0;
   for (const auto& [label, rows] : info.labels) {
     if (shown++ == kShownLabels) {
-      fmt::print("              ... and {} more\n", info.labels.size() - kShownLabels);
+      fmt::print("              ... and {} more\n", grouped(info.labels.size() - kShownLabels));
       break;
     }
-    fmt::print("    {:>9} {} rows ({:.1f}%)\n", label, grouped(rows),
-               100 * static_cast<double>(rows) / static_cast<double>(std::max<uint64_t>(info.rows, 1)));
+    fmt::print("    {:>9} {} rows ({})\n", label, grouped(rows),
+               percent(static_cast<double>(rows) / static_cast<double>(std::max<uint64_t>(info.rows, 1))));
   }
   fmt::print("  bytes       {} ({:.2f} a nonzero)\n", human_bytes(store.bytes()), bytes_per_nonzero(store));
   fmt::print("  chunks      {} of about {}, in {} {}\n", grouped(store.chunks().size()), human_bytes(info.chunk_bytes),
@@ -188,6 +190,12 @@ void add_info(CLI::App& app, Session& session) {
   add_json_option(*command, session);
   add_examples(*command, "  linblock info train.store\n  linblock info train.store --json | jq .labels");
   command->callback([path, &session] {
+    if (is_model(*path))
+      fail(ErrorKind::input,
+           "'{0}' is a model, and info is about stores: {0}.json has its options and certificate; 'linblock evaluate "
+           "{0} "
+           "DATA.svm' says how good it is",
+           *path);
     const Store store = Store::open(*path);
     if (session.json)
       print_json(store);

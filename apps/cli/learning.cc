@@ -55,22 +55,27 @@ Value choice_of(const std::string& text, const char* option, const Choices<Value
   fail(ErrorKind::usage, "{} '{}' is not {}", option, text, names);
 }
 
-// "within 0.8% of the best possible objective"
+// "certified within 0.8% of the best possible objective, each of 4 classifiers"
 std::string certified_words(const Summary& summary) {
   const Certificate certificate = summary.total();
+  const size_t count = summary.certificates.size();
+  const std::string each = count > 1 ? fmt::format(", each of {} classifiers", grouped(count)) : "";
+  const std::string sum = count > 1 ? fmt::format(" (the sum of {} classifiers)", grouped(count)) : "";
   if (!summary.certified)
-    return fmt::format("objective {:.6g}, not certified (pegasos has no dual)", certificate.primal);
+    return fmt::format("objective {:.6g}{}, not certified (pegasos has no dual)", certificate.primal, sum);
   const double gap = summary.largest_gap();
   if (!std::isfinite(gap)) return "nothing is certified yet";
   if (summary.truncate) {
     const TruncatedResult result = summary.truncated_total();
     return fmt::format(
-        "truncated objective {:.6g}, {} outliers; certified: the last convex problem, within {} of its best possible "
-        "objective (truncated losses are not convex: another start may end elsewhere)",
-        result.objective, grouped(result.outliers), TrainingProgress::percent(gap));
+        "truncated objective {:.6g}{}, {} outliers; certified: the last convex problem, within {} of its best possible "
+        "objective{} (truncated losses are not convex: another start may end elsewhere)",
+        result.objective, sum, grouped(result.outliers), gap_percent(gap), each);
   }
-  if (gap > 10) return fmt::format("far from done: the objective may still fall to a {:.0f}th of what it is", 1 + gap);
-  return fmt::format("certified within {} of the best possible objective", TrainingProgress::percent(gap));
+  if (gap > kLarge)
+    return fmt::format("far from done: the objective may still fall to a {:.0f}th of what it is{}", 1 + gap,
+                       count > 1 ? fmt::format(", in the worst of {} classifiers", grouped(count)) : "");
+  return fmt::format("certified within {} of the best possible objective{}", gap_percent(gap), each);
 }
 
 std::string termination_words(Termination termination) {
@@ -84,21 +89,27 @@ std::string termination_words(Termination termination) {
   return "";
 }
 
-std::string progress_words(const PassReport& pass) {
+// Of several tasks the estimates are those of all.
+std::string progress_words(const PassReport& pass, size_t tasks) {
   if (pass.truncated)
-    return fmt::format("truncated objective {:.6g}, {} outliers,", pass.truncated->objective,
-                       grouped(pass.truncated->outliers));
+    return fmt::format("{} {:.6g}, {} outliers,",
+                       tasks > 1 ? fmt::format("sum of {} truncated objectives", tasks) : "truncated objective",
+                       pass.truncated->objective, grouped(pass.truncated->outliers));
   // Not all rows were looked at: nothing is known of the objective.
   if (pass.active_rows > 0 && !std::isfinite(pass.primal_estimate))
     return fmt::format("{} rows near the margin so far, looking for more,", grouped(pass.active_rows));
-  return fmt::format("objective {:<12.6g} gap about {:<9}", pass.primal_estimate,
-                     TrainingProgress::percent(pass.gap_estimate()));
+  const Estimate known{.objective = pass.primal_estimate, .gap = pass.gap_estimate(), .tasks = tasks};
+  return fmt::format("{:<{}} ", known.words(), tasks > 1 ? 56 : 38);
 }
 
-std::string pass_words(const PassReport& pass, std::optional<double> test_accuracy) {
-  std::string words = fmt::format("pass {:>3}  {} {:.1f} s", pass.pass, progress_words(pass), pass.seconds);
-  if (pass.certified) words += fmt::format("  certified {}", TrainingProgress::percent(pass.certified->gap()));
-  if (test_accuracy) words += fmt::format("  test accuracy {:.2f}%", 100 * *test_accuracy);
+// The certificate is that of the worst of those tasks that were due.
+std::string pass_words(const PassReport& pass, size_t tasks, std::optional<double> test_accuracy) {
+  std::string words = fmt::format("pass {:>3}  {} {:.1f} s", pass.pass, progress_words(pass, tasks), pass.seconds);
+  if (pass.certified && tasks == 1) words += fmt::format("  certified {}", gap_percent(pass.certified->gap()));
+  if (pass.certified && tasks > 1)
+    words += fmt::format("  certified up to {}, {} of {} done", gap_percent(pass.certified->gap()),
+                         tasks - pass.tasks_left, tasks);
+  if (test_accuracy) words += fmt::format("  test accuracy {}", percent(*test_accuracy));
   return words;
 }
 
@@ -301,6 +312,8 @@ TrainObserver Watching::observer() {
   };
   observer.plan = [&](const Plan& plan) {
     packing_.finish();
+    tasks_ = plan.tasks;
+    progress_.begin(plan.tasks);
     if (!quietly_) terminal.say("plan: " + plan.describe());
     if (!request_.dry_run)
       trace_.begin(session_.command, request_.options, plan, request_.memory_bytes,
@@ -320,16 +333,17 @@ TrainObserver Watching::observer() {
     reading_.finish();
     progress_.pass(pass);
     trace_.pass(pass, test_accuracy);
-    if (!quietly_) terminal.say(pass_words(pass, test_accuracy));
+    if (!quietly_) terminal.say(pass_words(pass, tasks_, test_accuracy));
   };
   return observer;
 }
 
 std::string summary_words(const Summary& summary, uint64_t memory_bytes, double seconds) {
-  return fmt::format("{}{}; {} {}, {} read, {} of {} used, {:.2f} s", certified_words(summary),
-                     termination_words(summary.termination), summary.passes, summary.passes == 1 ? "pass" : "passes",
-                     human_bytes(summary.costs.bytes), human_bytes(peak_resident_bytes()), human_bytes(memory_bytes),
-                     seconds);
+  return fmt::format("{}{}; {} {}, {}, {} of {} used, {:.2f} s", certified_words(summary),
+                     termination_words(summary.termination), grouped(static_cast<uint64_t>(summary.passes)),
+                     summary.passes == 1 ? "pass" : "passes",
+                     summary.costs.bytes == 0 ? "rows in memory" : human_bytes(summary.costs.bytes) + " read",
+                     human_bytes(peak_resident_bytes()), human_bytes(memory_bytes), seconds);
 }
 
 nlohmann::ordered_json summary_json(const StoreInfo& info, const Summary& summary, double pack_seconds,

@@ -48,6 +48,7 @@ class Watching {
   const Context& context_;
   Session& session_;
   bool quietly_;
+  size_t tasks_ = 1;  // that are trained together, as far as the last plan says
   ProgressBar packing_;
   ProgressBar reading_;
   TrainingProgress progress_;

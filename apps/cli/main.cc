@@ -1,5 +1,6 @@
 // The only place that catches, and the only one that decides an exit code.
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -41,6 +42,16 @@ int exit_code(ErrorKind kind) {
   return kInternal;
 }
 
+// "-o MODEL (or --output) is required: the model to write"
+std::string required_words(const CLI::Option& option) {
+  std::string name = option.get_name();
+  if (!option.get_snames().empty())
+    name = fmt::format("-{} {} (or {})", option.get_snames().front(), option.get_type_name(), name);
+  std::string what = option.get_description();
+  if (!what.empty()) what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
+  return fmt::format("{} is required: {}", name, what);
+}
+
 // CLI11's message, and the option or command that was probably meant.
 std::string explain(const CLI::App& app, const CLI::ParseError& error, int count, char** words) {
   const CLI::App* command = &app;
@@ -60,6 +71,9 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int count
   for (const CLI::Option* option : command->get_options())
     for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
   std::string sentence = error.what();
+  for (const CLI::Option* option : command->get_options())
+    if (error.get_name() == "RequiredError" && sentence == option->get_name() + " is required")
+      sentence = required_words(*option);
   for (int i = 1; i < count; ++i) {
     const std::string typed(words[i], std::strcspn(words[i], "="));
     if (typed.starts_with("--") && std::find(options.begin(), options.end(), typed) == options.end()) {

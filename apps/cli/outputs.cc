@@ -10,12 +10,20 @@ namespace linblock::cli {
 
 namespace {
 
+constexpr std::string_view kModelBeginning = "solver_type";
+
+std::string beginning_of(const std::string& path, size_t bytes) {
+  std::string found(bytes, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(found.data(), static_cast<std::streamsize>(bytes));
+  found.resize(static_cast<size_t>(file.gcount()));
+  return found;
+}
+
 // An older one may go, and so may an empty file; anything else is not ours.
 void check_older(const std::string& path, const char* option, std::string_view beginning, const char* what) {
-  std::string found(beginning.size(), '\0');
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(found.data(), static_cast<std::streamsize>(found.size())) && file.gcount() == 0) return;
-  if (found != beginning)
+  const std::string found = beginning_of(path, beginning.size());
+  if (!found.empty() && found != beginning)
     fail(ErrorKind::usage, "{}: '{}' exists and is no {}, so it is not overwritten: choose another name, or remove it",
          option, path, what);
 }
@@ -29,9 +37,13 @@ void check_output(const std::string& path, const char* option, const std::vector
   check_not_read(path, option, inputs);
 }
 
+bool is_model(const std::string& path) {
+  return path_kind(path) == PathKind::file && beginning_of(path, kModelBeginning.size()) == kModelBeginning;
+}
+
 void check_model_output(const std::string& path, const std::vector<std::string>& inputs) {
   check_output(path, "--output", inputs);
-  check_older(path, "--output", "solver_type", "model");
+  check_older(path, "--output", kModelBeginning, "model");
 }
 
 void check_trace_output(const std::string& path, const std::vector<std::string>& inputs) {

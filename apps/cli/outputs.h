@@ -9,6 +9,8 @@ namespace linblock::cli {
 
 // `inputs`: files and folders that are read; - is standard input.
 void check_output(const std::string& path, const char* option, const std::vector<std::string>& inputs);
+// By how it begins; false where there is nothing.
+bool is_model(const std::string& path);
 void check_model_output(const std::string& path, const std::vector<std::string>& inputs);
 void check_trace_output(const std::string& path, const std::vector<std::string>& inputs);
 

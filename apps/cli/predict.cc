@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands.h"
@@ -116,10 +117,12 @@ void run_evaluate(const PredictRequest& request, Session& session) {
 }  // namespace
 
 void add_predict(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("predict", "Apply a model to svmlight text");
+  CLI::App* command = app.add_subcommand("predict", "Apply a model to svmlight text or a store");
   auto request = std::make_shared<PredictRequest>();
   command->add_option("MODEL", request->model, "A model of linblock or LIBLINEAR")->required()->type_name("");
-  command->add_option("INPUT", request->inputs, "svmlight text, labels not needed; - is standard input")
+  command
+      ->add_option("INPUT", request->inputs,
+                   "svmlight text, plain or compressed, labels not needed; - is standard input; or one store")
       ->required()
       ->type_name("");
   command->add_option("-o,--output", request->output, "The file to write (default: standard output)")
@@ -132,21 +135,26 @@ void add_predict(CLI::App& app, Session& session) {
   add_examples(*command,
                "  linblock predict model test.svm -o labels.txt\n"
                "  linblock predict model - --scores < new.svm\n"
-               "  linblock predict model test.svm.gz --probability | head");
+               "  linblock predict model test.svm.gz --probability | head\n"
+               "  linblock predict model test.store -o labels.txt");
   command->callback([request, &session] { run_predict(*request, session); });
 }
 
 void add_evaluate(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("evaluate", "How good a model is on labelled text");
+  CLI::App* command = app.add_subcommand("evaluate", "How good a model is on labelled text or a store");
   auto request = std::make_shared<PredictRequest>();
   command->add_option("MODEL", request->model, "A model of linblock or LIBLINEAR")->required()->type_name("");
-  command->add_option("INPUT", request->inputs, "svmlight text with labels")->required()->type_name("");
+  command
+      ->add_option("INPUT", request->inputs,
+                   "svmlight text with labels, plain or compressed; - is standard input; or one store")
+      ->required()
+      ->type_name("");
   add_memory_option(*command, request->memory_bytes);
   add_json_option(*command, session);
   command->add_flag_callback(
       "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors and the result");
   add_examples(*command,
-               "  linblock evaluate model test.svm\n  linblock evaluate model test.svm --json | jq .accuracy");
+               "  linblock evaluate model test.svm\n  linblock evaluate model test.store --json | jq .accuracy");
   command->callback([request, &session] { run_evaluate(*request, session); });
 }
 

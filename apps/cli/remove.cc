@@ -1,9 +1,12 @@
 #include "store/remove.h"
 
+#include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/numbers.h"
 #include "store/store.h"
@@ -18,6 +21,20 @@ struct Request {
   uint64_t segment = 0;
   size_t threads = 1;
 };
+
+// Ids where a file of ids belongs.
+void check_rows(const Request& request) {
+  std::string ids = request.rows;
+  if (ids.find_first_not_of("0123456789,:-") != std::string::npos || !std::isdigit(static_cast<unsigned char>(ids[0])))
+    return;
+  if (path_kind(ids) != PathKind::absent) return;
+  const char* const command = ids.find_first_of(":-") != std::string::npos ? "seq" : "printf '%s\\n'";
+  std::replace_if(
+      ids.begin(), ids.end(), [](char c) { return c == ',' || c == ':' || c == '-'; }, ' ');
+  fail(ErrorKind::usage,
+       "--rows '{}' is no file with one row id a line: '{} {} | linblock remove {} --rows -' gives it one",
+       request.rows, command, ids, request.store);
+}
 
 void run_remove(const Request& request, Session& session) {
   ProgressBar bar(session.terminal, "removing");
@@ -74,6 +91,7 @@ void add_remove(CLI::App& app, Session& session) {
   command->callback([request, segment, &session] {
     if (segment->count() == 0 && request->rows.empty())
       fail(ErrorKind::usage, "which rows? Give --segment N or --rows FILE");
+    check_rows(*request);
     run_remove(*request, session);
   });
 }

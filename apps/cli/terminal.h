@@ -58,7 +58,7 @@ class ProgressBar {
 
 // "3 min 07 s"
 std::string duration(double seconds);
-// "1,234,567": for people.
-std::string grouped(uint64_t number);
+// "94.87%": of rows.
+std::string percent(double share);
 
 }  // namespace linblock::cli

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "cli/learning.h"
 #include "learn/state.h"
@@ -65,7 +66,7 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
   terminal.say(summary_words(report.summary, request.memory_bytes, seconds));
   if (report.test)
     terminal.say(
-        fmt::format("test accuracy {:.2f}% ({} rows)", 100 * report.test->accuracy(), grouped(report.test->rows)));
+        fmt::format("test accuracy {} ({} rows)", percent(report.test->accuracy()), grouped(report.test->rows)));
   if (session.json) print_json(report, seconds);
   terminal.say(fmt::format("next: linblock predict {} DATA.svm", request.model));
 }
@@ -83,11 +84,12 @@ void add_train(CLI::App& app, Session& session) {
       ->expected(1);
   command->add_option("--trace", request->trace, "Write what each block and pass took and reached, as lines of JSON")
       ->type_name("FILE");
-  command->add_flag("--keep-state", request->keep_state, "Keep MODEL.state, which --warm can go on from");
+  command->add_flag("--keep-state", request->keep_state,
+                    "Keep MODEL.state, which --warm can go on from; for dual, the default then, and pegasos");
   command
       ->add_option("--warm", options.warm,
-                   "Go on from this model: from its state, though rows have come or gone; newton, primal, cmls: from "
-                   "its weights")
+                   "Go on from this model: from its state, though rows have come or gone (dual, the default then, and "
+                   "pegasos), or from its weights (newton, primal, cmls)")
       ->type_name("MODEL");
   command
       ->add_option_function<std::string>(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -11,10 +12,36 @@
 
 namespace linblock::cli {
 
+inline constexpr double kLarge = 10;  // of a gap: how large it is says nothing then
+
+// A duality gap: small ones keep their digits. Below nothing, which rounding may give, is nothing.
+inline std::string gap_percent(double gap) {
+  if (!std::isfinite(gap)) return "not known";
+  if (gap >= kLarge) return "over 1000%";
+  const double hundredths = 100 * std::max(0.0, gap);
+  return gap >= 0.001 ? fmt::format("{:.2f}%", hundredths) : fmt::format("{:.3g}%", hundredths);
+}
+
+// What is known after a pass. Of several tasks the objectives are added up, and the gap is the largest.
+struct Estimate {
+  double objective = 0;
+  double gap = INFINITY;
+  size_t tasks = 1;
+
+  std::string words() const {
+    const std::string known = (gap < kLarge ? "about " : "") + gap_percent(gap);
+    if (tasks == 1) return fmt::format("objective {:.6g}, gap {}", objective, known);
+    return fmt::format("sum of {} objectives {:.6g}, largest gap {}", tasks, objective, known);
+  }
+};
+
 // The line that says how training goes, and when it may be done.
 class TrainingProgress {
  public:
   TrainingProgress(const Terminal& terminal, double tolerance) : bar_(terminal, "training"), tolerance_(tolerance) {}
+
+  // Of several tasks that are trained together.
+  void begin(size_t tasks) { known_ = {.tasks = tasks}; }
 
   void block(const BlockReport& block) {
     if (block.block == 1 || block.pass != pass_) begin_pass(block);
@@ -23,35 +50,38 @@ class TrainingProgress {
     const double elapsed = std::max(block.seconds - pass_begin_, 1e-9);
     const double share = static_cast<double>(block.block) / static_cast<double>(block.blocks);
     std::string words = fmt::format("pass {}", block.pass);
-    if (primal_ > 0) words += fmt::format(", objective {:.6g}, gap about {}", primal_, percent(gap_));
-    words += fmt::format(", {}/s, {} rows/s, {} left",
-                         human_bytes(static_cast<uint64_t>(static_cast<double>(bytes_) / elapsed)),
-                         grouped(static_cast<uint64_t>(static_cast<double>(rows_) / elapsed)),
-                         duration(elapsed / share * (1 - share) + passes_left_ * pass_seconds_));
-    bar_.show(share, words);
+    if (known_.objective > 0) words += ", " + known_.words();
+    const auto a_second = [&](uint64_t count) { return static_cast<uint64_t>(static_cast<double>(count) / elapsed); };
+    if (bytes_ > 0) words += fmt::format(", {}/s", human_bytes(a_second(bytes_)));
+    words += fmt::format(", {} rows/s{}", grouped(a_second(rows_)), bytes_ > 0 ? "" : " from memory");
+    bar_.show(share, words + left(elapsed / share * (1 - share)));
   }
   void pass(const PassReport& pass) {
     if (pass.truncated) return bar_.finish();  // a reading that found outliers: the convex problem is another now
-    const double gap = pass.certified ? pass.certified->gap() : pass.gap_estimate();
+    // Of several tasks a certificate is only that of those that were due.
+    const double gap = pass.certified && known_.tasks == 1 ? pass.certified->gap() : pass.gap_estimate();
     pass_seconds_ = pass.seconds - pass_begin_;
     // As if the gap went on falling as it did.
-    if (gap > tolerance_ && gap < gap_ && std::isfinite(gap_))
-      passes_left_ = std::min(1000.0, std::ceil(std::log(gap / tolerance_) / std::log(gap_ / gap)) - 1);
-    gap_ = gap;
-    primal_ = pass.primal_estimate;
+    passes_left_.reset();
+    if (gap <= tolerance_)
+      passes_left_ = 0;
+    else if (gap < known_.gap && std::isfinite(known_.gap))
+      passes_left_ = std::min(1000.0, std::ceil(std::log(gap / tolerance_) / std::log(known_.gap / gap)) - 1);
+    known_.gap = gap;
+    known_.objective = pass.primal_estimate;
     bar_.finish();
   }
 
-  // Below nothing, which rounding may give, is nothing.
   void finish() { bar_.finish(); }
 
-  static std::string percent(double share) {
-    if (!std::isfinite(share) || share >= 10) return "large";
-    const double hundredths = 100 * std::max(0.0, share);
-    return share < 1 ? fmt::format("{:.3g}%", hundredths) : fmt::format("{:.0f}%", hundredths);
+ private:
+  // Nothing is said where it is not known, or less than a second.
+  std::string left(double seconds_of_pass) const {
+    const double all = seconds_of_pass + passes_left_.value_or(0) * pass_seconds_;
+    if (all < 1) return "";
+    return fmt::format(", about {} left{}", duration(all), passes_left_ ? "" : " of this pass");
   }
 
- private:
   void begin_pass(const BlockReport& block) {
     pass_ = block.pass;
     pass_begin_ = block.seconds - block.solve_seconds - block.costs.wait_seconds;
@@ -64,9 +94,8 @@ class TrainingProgress {
   int pass_ = 0;
   double pass_begin_ = 0;
   double pass_seconds_ = 0;
-  double passes_left_ = 0;
-  double gap_ = INFINITY;
-  double primal_ = 0;
+  std::optional<double> passes_left_;
+  Estimate known_;
   uint64_t rows_ = 0;
   uint64_t bytes_ = 0;
 };

@@ -126,9 +126,15 @@ namespace {
 
 void settle_solver(TrainRequest& request, const CLI::App& command) {
   if (!request.solver.empty() || all_classes_at_once(request)) return;
+  const auto choose = [&](std::string_view solver, std::string why) {
+    request.solver = solver;
+    request.options.method_reason = std::move(why);
+  };
   for (const OwnOption& option : kOwnOptions)
-    if (command.count(option.name) > 0 && option.solvers[0] != "pegasos") request.solver = option.solvers[0];
-  if (request.keep_state || !request.options.warm.empty()) request.solver = "dual";
+    if (command.count(option.name) > 0 && option.solvers[0] != "pegasos")
+      choose(option.solvers[0], fmt::format("{} is for it", option.name));
+  if (request.keep_state) choose("dual", "--keep-state keeps duals");
+  if (!request.options.warm.empty()) choose("dual", "--warm goes on from duals");
 }
 
 // The index is for models of few rows, and those are what truncated losses make.

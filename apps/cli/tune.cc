@@ -1,5 +1,9 @@
 #include "learn/tune.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
 #include "base/file.h"
 #include "cli/learning.h"
 #include "cli/numbers.h"
@@ -12,7 +16,7 @@ namespace {
 struct TuneRequest {
   TrainRequest train;
   uint32_t folds = 5;
-  std::optional<CostRange> costs;
+  std::optional<std::vector<double>> costs;
 };
 
 void print_json(const Tuning& tuning, const std::optional<TrainReport>& final, double seconds) {
@@ -36,13 +40,36 @@ void print_json(const Tuning& tuning, const std::optional<TrainReport>& final, d
   fmt::print("{}\n", json.dump());
 }
 
-void print_text(const Tuning& tuning) {
-  fmt::print("{:>14} {:>10} {:>10} {:>8} {:>9}\n", "cost", "accuracy", "deviation", "passes", "seconds");
-  for (size_t i = 0; i < tuning.costs.size(); ++i) {
-    const TunedCost& one = tuning.costs[i];
-    fmt::print("{:>14.6g} {:>9.2f}% {:>10.2f} {:>8} {:>9.2f}{}\n", one.cost, 100 * one.accuracy, 100 * one.deviation,
-               one.passes, one.seconds, i == tuning.best ? "  best" : "");
+// A line of the table as soon as it is known: tuning may take hours.
+void print_cost(const TunedCost& one, bool first) {
+  if (first) fmt::print("{:>14} {:>10} {:>10} {:>8} {:>9}\n", "cost", "accuracy", "deviation", "passes", "seconds");
+  fmt::print("{:>14.6g} {:>10} {:>10.2f} {:>8} {:>9.2f}\n", one.cost, percent(one.accuracy), 100 * one.deviation,
+             one.passes, one.seconds);
+  std::fflush(stdout);
+}
+
+std::string best_words(const Tuning& tuning) {
+  const TunedCost& best = tuning.costs[tuning.best];
+  const auto equals = std::count_if(tuning.costs.begin(), tuning.costs.end(),
+                                    [&](const TunedCost& one) { return as_accurate(one, best); });
+  return fmt::format("the best cost is {}, with accuracy {}{}", best.cost, percent(best.accuracy),
+                     equals > 1 ? fmt::format(": the smallest of {} that have it", equals) : "");
+}
+
+// The command that trains what was tuned: on the store, so without what is said about text.
+std::string train_command(const CLI::App& command, const std::string& store, double cost) {
+  constexpr std::array<std::string_view, 16> kNotForIt = {
+      "folds",       "costs", "json",      "quiet",        "checkpoint", "checkpoint-seconds",
+      "fresh",       "store", "weights",   "max-bad-rows", "rejects",    "no-shuffle",
+      "chunk-bytes", "codec", "normalize", "index-base"};
+  std::string words = fmt::format("linblock train {} -o MODEL --cost {}", store, cost);
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string& name = option->get_lnames().front();
+    if (std::find(kNotForIt.begin(), kNotForIt.end(), name) != kNotForIt.end()) continue;
+    for (const std::string& value : option->results()) words += fmt::format(" --{} {}", name, value);
   }
+  return words;
 }
 
 // On all rows, with the best cost, from the mean of its folds.
@@ -69,26 +96,33 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
   const Context context = prepare(train, checkpoint, session);
   Watching watching(train, context, session, true);
   const CheckpointFolder folder(checkpoint);
+  bool first = true;
   Tuning tuning =
       tune(train.options, request.folds, request.costs, context, watching.observer(), [&](const TunedCost& one) {
-        terminal.say(fmt::format("cost {:.6g}: accuracy {:.2f}%, standard deviation {:.2f}", one.cost,
-                                 100 * one.accuracy, 100 * one.deviation));
+        if (session.json)
+          terminal.say(fmt::format("cost {:.6g}: accuracy {}, standard deviation {:.2f}", one.cost,
+                                   percent(one.accuracy), 100 * one.deviation));
+        else
+          print_cost(one, first);
+        first = false;
       });
   if (!tuning.ended.empty()) terminal.say("no larger costs were tried: " + tuning.ended);
   const double best = tuning.costs[tuning.best].cost;
-  terminal.say(fmt::format("the best cost is {}{}", best, train.model.empty() ? "" : "; a model of all rows:"));
+  if (session.json)
+    terminal.say(best_words(tuning));
+  else
+    fmt::print("{}\n", best_words(tuning));
+  std::fflush(stdout);
+  if (!train.model.empty()) terminal.say(fmt::format("training with cost {}, on all rows:", best));
   std::optional<TrainReport> final;
   if (!train.model.empty()) final = train_best(request, tuning, context, watching);
   forget_checkpoint(checkpoint);
   const double seconds = clock.seconds();
   terminal.say(summary_words(final ? final->summary : tuning.summary, train.memory_bytes, seconds));
-  if (session.json)
-    print_json(tuning, final, seconds);
-  else
-    print_text(tuning);
-  terminal.say(final ? fmt::format("next: linblock predict {} DATA.svm", train.model)
-                     : fmt::format("next: linblock train {} -o MODEL --cost {}, with the other options of this command",
-                                   tuning.store, best));
+  if (session.json) print_json(tuning, final, seconds);
+  terminal.say("next: " + (final ? fmt::format("linblock predict {} DATA.svm ({} was trained with cost {})",
+                                               train.model, train.model, best)
+                                 : train_command(command, tuning.store, best)));
 }
 
 }  // namespace
@@ -106,14 +140,16 @@ void add_tune(CLI::App& app, Session& session) {
       ->type_name("V");
   command
       ->add_option_function<std::string>(
-          "--costs", [request](const std::string& text) { request->costs = CostRange::parse(text); },
+          "--costs", [request](const std::string& text) { request->costs = parse_costs(text); },
           "The costs to try (default: doubled, from the smallest useful one until it no longer helps)")
-      ->type_name("FROM:TO:FACTOR");
+      ->type_name("FROM:TO:FACTOR|COST,...");
   add_examples(
       *command,
       "  linblock tune train.svm -o model\n"
-      "  linblock tune train.store --folds 10 --costs 0.01:100:10 --loss hinge\n\n"
-      "All folds, and several costs, are trained in the same reading; each cost begins where a smaller one ended.");
+      "  linblock tune train.store --folds 10 --costs 0.01:100:10 --loss hinge\n"
+      "  linblock tune train.store --costs 0.1,0.5,1\n\n"
+      "All folds, and several costs, are trained in the same reading; each cost begins where a smaller one ended.\n"
+      "The best is the smallest of the costs with the best accuracy, in hundredths of a percent.");
   command->callback([request, command, &session] { run_tune(*request, *command, session); });
 }
 

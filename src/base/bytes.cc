@@ -46,6 +46,21 @@ std::string human_bytes(uint64_t bytes) {
   return fmt::format("{:.{}f} {}", value, value < 10 ? 1 : 0, units[unit]);
 }
 
+std::string size_of_at_least(uint64_t bytes) {
+  constexpr uint64_t kMega = uint64_t{1} << 20;
+  return fmt::format("{}M", round_up(std::max<uint64_t>(1, bytes), kMega) / kMega);
+}
+
+std::string grouped(uint64_t number) {
+  const std::string digits = std::to_string(number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
 void Buffer::resize(size_t bytes) {
   if (bytes + kSlack > capacity_) {
     const size_t wanted = round_up(bytes + kSlack, kPage);

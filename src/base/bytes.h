@@ -43,6 +43,10 @@ uint64_t parse_size(std::string_view text, std::string_view option);
 
 // "41.2 MB", "3.1 GB": for people.
 std::string human_bytes(uint64_t bytes);
+// "10M": the least size that parse_size takes and that is not below this one, in whole megabytes.
+std::string size_of_at_least(uint64_t bytes);
+// "1,234,567": for people.
+std::string grouped(uint64_t number);
 
 // Page-aligned memory that keeps its capacity, so that it can be recycled without touching new pages.
 // `kSlack` readable bytes follow the size asked for: vector code may read past the end.

@@ -194,12 +194,15 @@ Problem make_problem(const Store& store, const TrainOptions& options, const Clas
 TrainOptions settle(const TrainOptions& options, const Store& store, const Context& context,
                     const TrainObserver& observer) {
   TrainOptions settled = options;
+  const Problem problem = make_problem(store, options, choose_classes(store.info(), options));
   if (options.choose_method) {
-    const Classes classes = choose_classes(store.info(), options);
-    const Choice choice = choose_method(make_problem(store, options, classes), context);
+    const Choice choice = choose_method(problem, context);
     settled.choose_method = false;
     settled.solve.method = choice.method;
     observer.say(choice.reason);
+  } else {
+    observer.say(fmt::format("{}: {}{}", describe_data(problem), name_of(options.solve.method),
+                             options.method_reason.empty() ? "" : ", because " + options.method_reason));
   }
   if (goes_over_columns(settled.solve.method)) make_columns(store, context, observer);
   if (std::holds_alternative<IndexedBlock>(settled.solve.method)) make_index(store, options.bias, context, observer);

@@ -29,8 +29,9 @@ struct TrainOptions {
   std::string warm = {};               // a model whose state is gone on from
   std::string keep_state = {};         // where the state is kept; empty: nowhere
   SolveOptions solve = {};
-  bool choose_method = false;  // the best for the data, instead of the one in `solve`
-  bool fresh = false;          // forget a checkpoint
+  bool choose_method = false;      // the best for the data, instead of the one in `solve`
+  std::string method_reason = {};  // why that one, where it was not named: "--warm goes on from duals"
+  bool fresh = false;              // forget a checkpoint
 };
 
 // What happens on the way, for whoever shows it.
@@ -55,8 +56,8 @@ struct Source {
 // The store for these inputs: the one named, or the text packed; a store made from the same text before is used again.
 Store open_store(const TrainOptions& options, const TrainObserver& observer, Source& source);
 
-// The options with the method that is best for the data, where one is to be chosen; it is said which, and why. Columns
-// are made where the method needs them and they are not there.
+// The options with the method that is best for the data, where one is to be chosen; it is said which is used, and why.
+// Columns are made where the method needs them and they are not there.
 TrainOptions settle(const TrainOptions& options, const Store& store, const Context& context,
                     const TrainObserver& observer);
 

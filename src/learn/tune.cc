@@ -25,6 +25,34 @@ constexpr double kWithinBounds = 1 - 1e-12;  // rounding must not lift an alpha 
 constexpr size_t kCostsInMemory = 2;   // at a time, where rows are at hand anyway: each begins where the last ended
 constexpr size_t kCostsInReading = 8;  // at a time, where they are read for it
 
+// None where something else stands there.
+std::vector<double> numbers_between(const std::string& text, char sign) {
+  std::vector<double> numbers;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (true) {
+    double number = 0;
+    const auto [after, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || (after < end && *after != sign)) return {};
+    numbers.push_back(number);
+    if (after == end) return numbers;
+    at = after + 1;
+  }
+}
+
+std::vector<double> costs_between(double from, double to, double factor) {
+  std::vector<double> found;
+  // A little beyond, so that rounding does not lose the last.
+  for (double cost = from; cost <= to * (1 + 1e-9) && found.size() <= kMostCosts; cost *= factor) found.push_back(cost);
+  return found;
+}
+
+long hundredths_of_a_percent(double share) { return std::lround(1e4 * share); }
+
+bool is_better(const TunedCost& one, const TunedCost& other) {
+  return hundredths_of_a_percent(one.accuracy) > hundredths_of_a_percent(other.accuracy);
+}
+
 // The largest |x|^2 of all rows: one reading.
 double largest_norm(const Store& store, double bias, const Context& context) {
   double largest = 0;
@@ -127,7 +155,7 @@ class Path {
                               .seconds = seconds / static_cast<double>(count)});
       unchanged_ = last_ && held[i].distance(*last_) < kUnchanged ? unchanged_ + 1 : 0;
       last_ = std::move(held[i]);
-      if (tuning.costs.back().accuracy > tuning.costs[tuning.best].accuracy || first + i == 0) {
+      if (first + i == 0 || is_better(tuning.costs.back(), tuning.costs[tuning.best])) {
         tuning.best = first + i;
         if (warm_) tuning.start = mean_of_folds(std::span(solutions).subspan(i * models_, models_));
       }
@@ -175,31 +203,38 @@ class Path {
   }
 
  private:
+  Plan plan_for(size_t count, Context context) const {
+    Problem problem = problem_;
+    problem.tasks.assign(count * models_, {.cost = 1});
+    context.reserved_bytes += (count + 1) * HeldOutRows::bytes_for(store_);
+    return make_plan(problem, options_.solve, context);
+  }
+
   // As many as fit the memory; where all rows are in memory then, fewer, since a reading is nothing to be saved there.
   size_t costs_at_once() const {
-    const auto plan_for = [&](size_t count) -> std::optional<Plan> {
-      Problem problem = problem_;
-      problem.tasks.assign(count * models_, {.cost = 1});
-      Context context = context_;
-      context.reserved_bytes += (count + 1) * HeldOutRows::bytes_for(store_);
+    const auto fitting_plan = [&](size_t count) -> std::optional<Plan> {
       try {
-        return make_plan(problem, options_.solve, context);
+        return plan_for(count, context_);
       } catch (const Error& error) {
-        if (error.kind() != ErrorKind::memory || count == 1) throw;
+        if (error.kind() != ErrorKind::memory) throw;
         return {};
       }
     };
     size_t count = 1;
-    Plan plan = *plan_for(1);
-    if (plan.duals_in_file)
+    Plan plan = plan_for(1, context_);
+    if (plan.duals_in_file) {  // they are what the next cost begins with
+      Context without_file = context_;
+      without_file.checkpoint = {};
+      plan_for(1, without_file);  // says what is too large
       fail(ErrorKind::memory,
-           "the {} models of one cost do not fit --memory with the duals of all rows: give more memory, or use fewer "
-           "--folds",
+           "the {} models of one cost do not fit --memory with the duals of all rows: give a little more memory, or "
+           "use fewer --folds",
            models_);
+    }
     while (count < std::min(kCostsInReading, costs_.size())) {
       const size_t more = count + 1;
       if (plan.rows != RowsHeld::streamed && more > kCostsInMemory) break;
-      const std::optional<Plan> next = plan_for(more);
+      const std::optional<Plan> next = fitting_plan(more);
       if (!next || next->duals_in_file || (plan.rows != RowsHeld::streamed && next->rows == RowsHeld::streamed)) break;
       plan = *next;
       count = more;
@@ -279,61 +314,61 @@ class Path {
 
 }  // namespace
 
-CostRange CostRange::parse(const std::string& text) {
-  std::array<double, 3> numbers{0, 0, kPathFactor};
-  size_t count = 0;
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  for (; count < numbers.size() && at < end; ++count) {
-    const auto [after, error] = std::from_chars(at, end, numbers[count]);
-    if (error != std::errc() || (after < end && *after != ':')) break;
-    at = after < end ? after + 1 : end;
+bool as_accurate(const TunedCost& one, const TunedCost& other) {
+  return !is_better(one, other) && !is_better(other, one);
+}
+
+std::vector<double> parse_costs(const std::string& text) {
+  const bool listed = text.find(',') != std::string::npos;
+  std::vector<double> numbers = numbers_between(text, listed ? ',' : ':');
+  if (numbers.size() < 2 || (!listed && numbers.size() > 3))
+    fail(ErrorKind::usage, "--costs '{}' is not FROM:TO:FACTOR, such as 0.01:100:10, or a list, such as 0.1,1,10",
+         text);
+  const bool good =
+      std::all_of(numbers.begin(), numbers.end(), [](double one) { return one > 0 && std::isfinite(one); });
+  if (listed) {
+    if (!good) fail(ErrorKind::usage, "--costs '{}': costs are above 0", text);
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  } else {
+    const double factor = numbers.size() == 3 ? numbers[2] : kPathFactor;
+    if (!good || factor <= 1) fail(ErrorKind::usage, "--costs '{}': costs are above 0 and the factor is above 1", text);
+    if (numbers[1] < numbers[0])
+      fail(ErrorKind::usage, "--costs '{}' has no cost: it ends at {} and begins at {}", text, numbers[1], numbers[0]);
+    numbers = costs_between(numbers[0], numbers[1], factor);
   }
-  if (at != end || text.empty() || text.back() == ':' || count < 2)
-    fail(ErrorKind::usage, "--costs '{}' is not FROM:TO:FACTOR, such as 0.01:100:10", text);
-  const CostRange range{numbers[0], numbers[1], numbers[2]};
-  if (!(range.from > 0) || !std::isfinite(range.to) || !(range.factor > 1) || !std::isfinite(range.factor))
-    fail(ErrorKind::usage, "--costs '{}': costs are above 0 and the factor is above 1", text);
-  if (range.to < range.from)
-    fail(ErrorKind::usage, "--costs '{}' has no cost: it ends at {} and begins at {}", text, range.to, range.from);
-  if (range.costs().size() > kMostCosts)
-    fail(ErrorKind::usage, "--costs '{}' has more than {} costs: use a larger factor", text, kMostCosts);
-  return range;
+  if (numbers.size() > kMostCosts)
+    fail(ErrorKind::usage, "--costs '{}' has more than {} costs{}", text, kMostCosts,
+         listed ? "" : ": use a larger factor");
+  return numbers;
 }
 
-std::vector<double> CostRange::costs() const {
-  std::vector<double> found;
-  // A little beyond, so that rounding does not lose the last.
-  for (double cost = from; cost <= to * (1 + 1e-9) && found.size() <= kMostCosts; cost *= factor) found.push_back(cost);
-  return found;
-}
-
-Tuning tune(const TrainOptions& asked, uint32_t folds, const std::optional<CostRange>& range, const Context& context,
-            const TrainObserver& observer, const std::function<void(const TunedCost&)>& on_cost) {
+Tuning tune(const TrainOptions& asked, uint32_t folds, const std::optional<std::vector<double>>& costs,
+            const Context& context, const TrainObserver& observer,
+            const std::function<void(const TunedCost&)>& on_cost) {
   Tuning tuning;
   const Store store = open_store(asked, folds, observer, tuning);
   const TrainOptions options = settle(asked, store, context, observer);
   choose_classes(store.info(), options);  // what cannot be told apart is refused before anything is read
-  const CostRange wanted = range ? *range
-                                 : CostRange{.from = smallest_useful_cost(store, options, watched(context, observer)),
-                                             .to = kLargestCost,
-                                             .factor = kPathFactor};
-  Path path(options, folds, context, observer, store, wanted.costs());
+  const std::vector<double> wanted =
+      costs
+          ? *costs
+          : costs_between(smallest_useful_cost(store, options, watched(context, observer)), kLargestCost, kPathFactor);
+  Path path(options, folds, context, observer, store, wanted);
   Stages stages(context.checkpoint,
-                fmt::format("{}folds: {}\ncosts: {}:{}:{}\n", identity_of(options, context, store.info()), folds,
-                            wanted.from, wanted.to, wanted.factor),
+                fmt::format("{}folds: {}\ncosts: {}\n", identity_of(options, context, store.info()), folds,
+                            fmt::join(wanted, ",")),
                 options.fresh);
   if (stages.resumed()) observer.say("going on from the checkpoint '" + context.checkpoint.path + "'");
   if (stages.left() != nullptr) {
     path.restore(*stages.left(), tuning);
     for (const TunedCost& cost : tuning.costs) on_cost(cost);
   }
-  observer.say(fmt::format("{} costs from {:.3g} to {:.3g}, {} folds; {} {} at a time", wanted.costs().size(),
-                           wanted.from, wanted.costs().back(), folds, path.at_once(),
-                           path.at_once() == 1 ? "cost" : "costs"));
+  observer.say(fmt::format("{} costs from {:.3g} to {:.3g}, {} folds; {} {} at a time", wanted.size(), wanted.front(),
+                           wanted.back(), folds, path.at_once(), path.at_once() == 1 ? "cost" : "costs"));
   const auto ended = [&] {
     if (path.done(tuning)) return true;
-    if (!range && !tuning.costs.empty()) tuning.ended = path.enough(tuning);
+    if (!costs && !tuning.costs.empty()) tuning.ended = path.enough(tuning);
     return !tuning.ended.empty();
   };
   for (bool last = ended(); !last;) {

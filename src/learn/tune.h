@@ -10,15 +10,8 @@
 
 namespace linblock {
 
-struct CostRange {
-  double from = 0;
-  double to = 0;
-  double factor = 2;
-
-  // "FROM:TO:FACTOR"; throws ErrorKind::usage.
-  static CostRange parse(const std::string& text);
-  std::vector<double> costs() const;
-};
+// "FROM:TO:FACTOR", or "COST,COST,...": from the smallest to the largest. Throws ErrorKind::usage.
+std::vector<double> parse_costs(const std::string& text);
 
 struct TunedCost {
   double cost = 0;
@@ -29,18 +22,22 @@ struct TunedCost {
   double seconds = 0;
 };
 
+// As far as a person can tell: in hundredths of a percent. What is less is chance.
+bool as_accurate(const TunedCost& one, const TunedCost& other);
+
 struct Tuning : Source {
   std::vector<TunedCost> costs;
-  size_t best = 0;         // among them: the smallest cost with the best accuracy
+  size_t best = 0;         // among them: the smallest cost that is as accurate as any
   std::string ended = {};  // why no larger costs were tried; empty: the path's end
   Summary summary;
   // For the model of all rows: the mean of the best cost's folds, one a class. Feasible, and near the best.
   std::vector<Solution> start;
 };
 
-// `range`: none begins with the smallest useful cost and goes on until the model no longer changes or the accuracy has
-// clearly passed its peak.
-Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<CostRange>& range, const Context& context,
-            const TrainObserver& observer, const std::function<void(const TunedCost&)>& on_cost);
+// `costs`: increasing; none begins with the smallest useful cost and goes on until the model no longer changes or the
+// accuracy has clearly passed its peak.
+Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<std::vector<double>>& costs,
+            const Context& context, const TrainObserver& observer,
+            const std::function<void(const TunedCost&)>& on_cost);
 
 }  // namespace linblock

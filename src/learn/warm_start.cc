@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/snapshot.h"
 #include "learn/stages.h"
@@ -181,8 +182,10 @@ class WeightsOfDuals {
 
 std::string WarmStart::describe() const {
   if (known_rows + new_rows == 0)
-    return fmt::format("its weights, and {} steps that were made", solutions.empty() ? 0 : solutions.front().steps);
-  std::string text = fmt::format("{} rows keep their duals, {} are new, {} are gone", known_rows, new_rows, gone_rows);
+    return fmt::format("its weights, and {} steps that were made",
+                       grouped(solutions.empty() ? 0 : solutions.front().steps));
+  std::string text = fmt::format("{} rows keep their duals, {} are new, {} are gone", grouped(known_rows),
+                                 grouped(new_rows), grouped(gone_rows));
   return recomputed ? text + "; its weights are made anew, without those that are no longer in any file" : text;
 }
 

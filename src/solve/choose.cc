@@ -1,5 +1,6 @@
 #include "solve/choose.h"
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "solve/run.h"
 
@@ -27,11 +28,15 @@ bool fits(const Problem& problem, const Method& method, Context context) {
 
 }  // namespace
 
+std::string describe_data(const Problem& problem) {
+  const StoreInfo& info = problem.store->info();
+  return fmt::format("{}, {} rows x {} features", name_of(problem.loss), grouped(info.rows), grouped(info.features()));
+}
+
 Choice choose_method(const Problem& problem, const Context& context) {
   const StoreInfo& info = problem.store->info();
-  const std::string data = fmt::format("{}, {} rows x {} features", name_of(problem.loss), info.rows, info.features());
   const auto because = [&](const Method& method, std::string_view why) {
-    return Choice{method, fmt::format("{}: {}, because {}", data, name_of(method), why)};
+    return Choice{method, fmt::format("{}: {}, because {}", describe_data(problem), name_of(method), why)};
   };
   if (std::holds_alternative<Hinge>(problem.loss)) return because(DualBlock{}, "the hinge has a corner");
   if (info.rows < kManyRowsPerFeature * problem.weights()) return because(DualBlock{}, "features are many");

@@ -9,8 +9,11 @@ namespace linblock {
 
 struct Choice {
   Method method = DualBlock{};
-  std::string reason = {};  // "squared-hinge, 494021 rows x 119 features: newton, because features are few"
+  std::string reason = {};  // "squared-hinge, 494,021 rows x 119 features: newton, because features are few"
 };
+
+// "squared-hinge, 494,021 rows x 119 features"
+std::string describe_data(const Problem& problem);
 
 // From rows, features, nonzeros, memory and loss alone: the same data and memory, the same choice. docs/solvers.md has
 // the measurements behind it.

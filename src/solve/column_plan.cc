@@ -46,10 +46,11 @@ Needs needs_of(const Problem& problem, const Store& columns, const SolveOptions&
   const size_t tasks = problem.tasks.size();
   fail(ErrorKind::memory,
        "{} weights{} need {}, w.x of {} rows {}, directories and what else is held {}, {} {}: with the program itself "
-       "{} in all, and --memory allows {}. Give more memory, or use --solver newton or dual",
-       problem.weights(), tasks > 1 ? fmt::format(" for each of {} tasks", tasks) : "", human_bytes(needs.weights),
-       problem.store->info().physical_rows(), human_bytes(needs.rows), human_bytes(needs.others), for_what,
-       human_bytes(least), human_bytes(needs.fixed() + least), human_bytes(context.memory_bytes));
+       "{} in all, and --memory allows {}. Give --memory {} or more, or use --solver newton or dual",
+       grouped(problem.weights()), tasks > 1 ? fmt::format(" for each of {} tasks", tasks) : "",
+       human_bytes(needs.weights), grouped(problem.store->info().physical_rows()), human_bytes(needs.rows),
+       human_bytes(needs.others), for_what, human_bytes(least), human_bytes(needs.fixed() + least),
+       human_bytes(context.memory_bytes), size_of_at_least(needs.fixed() + least));
 }
 
 // Of a block. Also where all columns are in memory: a permutation of all of them misses the cache at each, and took
@@ -93,15 +94,16 @@ Plan make_column_plan(const Problem& problem, const SolveOptions& options, const
     for (const ChunkInfo& chunk : problem.store->chunks()) answer = std::max(answer, 2 * chunk.memory_bytes(true));
   const uint64_t whole = chunks.encoded + chunks.largest_space;
   const uint64_t least_window = std::max({std::min(chunks.least(), whole), needs.facts, answer});
+  const uint64_t notes = chunks.most_rows * ColumnVisits::kBytesPerColumn;  // of a chunk in work
+  const size_t unit = ColumnUnits(columns).largest();
+  const uint64_t least_streamed = unit * (chunks.largest + notes);
   if (needs.fixed() + least_window > context.memory_bytes)
-    refuse(problem, context, needs, least_window, "a few chunks of columns");
+    refuse(problem, context, needs, std::max(least_window, least_streamed), "a few chunks of columns");
   const uint64_t free = context.memory_bytes - needs.fixed();
   if (!hold_all(chunks, columns, context, free, plan)) {
     plan.rows = RowsHeld::streamed;
-    const uint64_t notes = chunks.most_rows * ColumnVisits::kBytesPerColumn;  // of a chunk in work
-    const size_t unit = ColumnUnits(columns).largest();
-    const uint64_t least = unit * (chunks.largest + notes);
-    if (least > free) refuse(problem, context, needs, least, fmt::format("a column that takes {} chunks", unit));
+    if (least_streamed > free)
+      refuse(problem, context, needs, least_streamed, fmt::format("a column that takes {} chunks", unit));
     const uint64_t fitting = std::max<uint64_t>(1, free / std::max<uint64_t>(1, 2 * chunks.largest + notes));
     plan.chunks_per_block = std::min<uint64_t>(fitting, usual_chunks(columns));
     plan.window_bytes = free - std::max<uint64_t>(plan.chunks_per_block, unit) * notes;

@@ -147,18 +147,14 @@ class IndexedRun {
     run_.count(report.costs);
     report.solve_seconds = std::max(0.0, working.seconds() - report.costs.read_seconds);
     run_.summary().solve_seconds += report.solve_seconds;
+    bool stepped = false;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       const IndexedTask& task = *tasks_[i];
       report.rows += task.rows_looked_at();
       report.active_rows += task.active().size();
       report.add_task(task.certificate().primal, task.certificate().dual);
       if (!task.done()) ++report.tasks_left;
-      if (const auto step = tasks_[i]->take_outer_step()) {
-        if (!report.truncated) report.truncated = TruncatedResult{};
-        report.truncated->objective += step->objective;
-        report.truncated->outliers += step->outliers;
-        report.truncated->outer_steps += step->outer_steps;
-      }
+      stepped = tasks_[i]->take_outer_step() || stepped;
       if (i == 0 || task.certificate().gap() > widest.gap()) widest = task.certificate();
       std::vector<float>& weights = solutions_[i].weights;
       weights.resize(task.weights().size());
@@ -167,10 +163,24 @@ class IndexedRun {
       if (const auto note = tasks_[i]->take_note()) run_.context().on_note(*note);
     }
     if (report.tasks_left == 0) report.certified = widest;
+    if (stepped) report.truncated = truncated_so_far();
     const uint64_t rows = report.rows;
     report.rows -= std::exchange(rows_so_far_, rows);
     report.solutions = &solutions_;
     run_.report(report);
+  }
+
+  // Of all tasks together: nothing before each has made a step.
+  std::optional<TruncatedResult> truncated_so_far() const {
+    TruncatedResult sum;
+    for (const auto& task : tasks_) {
+      const TruncatedResult one = task->result().truncated;
+      if (one.outer_steps == 0) return std::nullopt;
+      sum.objective += one.objective;
+      sum.outliers += one.outliers;
+      sum.outer_steps += one.outer_steps;
+    }
+    return sum;
   }
 
   Summary finish_run(Termination termination) {

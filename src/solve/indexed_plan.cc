@@ -44,10 +44,11 @@ Plan make_indexed_plan(const Problem& problem, const SolveOptions& options, cons
     fail(ErrorKind::memory,
          "{} weights{} need {}, notes on {} rows and the pages of the index {}, directories, the index's tables and "
          "what else is held {}, a few pages and active rows {}: with the program itself {} in all, and --memory allows "
-         "{}. Give more memory, or use --solver dual",
-         problem.weights(), tasks > 1 ? fmt::format(" for each of {} tasks", tasks) : "",
-         human_bytes(plan.weights_bytes), rows, human_bytes(plan.duals_bytes), human_bytes(others), human_bytes(least),
-         human_bytes(fixed + least), human_bytes(context.memory_bytes));
+         "{}. Give --memory {} or more, or use --solver dual",
+         grouped(problem.weights()), tasks > 1 ? fmt::format(" for each of {} tasks", tasks) : "",
+         human_bytes(plan.weights_bytes), grouped(rows), human_bytes(plan.duals_bytes), human_bytes(others),
+         human_bytes(least), human_bytes(fixed + least), human_bytes(context.memory_bytes),
+         size_of_at_least(fixed + least));
   plan.cache_bytes = context.memory_bytes - fixed;
   plan.window_bytes = plan.certify_window_bytes = chunks.least();
   return plan;

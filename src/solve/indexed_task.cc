@@ -241,10 +241,7 @@ void IndexedTask::conclude() {
   count_reading();
 }
 
-std::optional<TruncatedResult> IndexedTask::take_outer_step() {
-  if (!std::exchange(outer_step_taken_, false)) return std::nullopt;
-  return result().truncated;
-}
+bool IndexedTask::take_outer_step() { return std::exchange(outer_step_taken_, false); }
 
 IndexedTask::Result IndexedTask::result() const {
   Result result{.truncated = {.objective = objective_.value_or(0), .outer_steps = outer_steps_}};

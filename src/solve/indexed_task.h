@@ -48,8 +48,8 @@ class IndexedTask {
     uint64_t support_vectors = 0;
   };
   Result result() const;
-  // Of an outer step that was taken since it was last asked for.
-  std::optional<TruncatedResult> take_outer_step();
+  // Whether an outer step was taken since it was last asked.
+  bool take_outer_step();
   const ActiveRows& active() const { return active_.rows(); }
   const std::vector<double>& anchor() const { return finder_.anchor(); }
   bool is_checking() const { return checking_; }

@@ -204,6 +204,34 @@ uint64_t class_duals_bytes(const Wanted& wanted, uint64_t rows, uint64_t room) {
   return bytes(pairs);
 }
 
+// What takes most of the memory, the least that would do, and what else would help.
+std::string remedies(const Wanted& wanted, const Plan& plan, uint64_t chunks, uint64_t held, uint64_t least_memory) {
+  struct Part {
+    uint64_t bytes;
+    const char* what;
+    const char* remedy;
+  };
+  constexpr const char* kDual = ", or use --solver dual";
+  constexpr const char* kOneVsRest = ", or use --multiclass one-vs-rest, which can train one class after another";
+  const std::array<Part, 5> parts = {{{kProgramBytes, "the program itself", ""},
+                                      {plan.weights_bytes, "the weights",
+                                       wanted.newton                   ? kDual
+                                       : wanted.all_classes != nullptr ? kOneVsRest
+                                       : wanted.tasks() > 1            ? ", or use fewer --folds"
+                                                                       : ", or use fewer features"},
+                                      {plan.duals_bytes, wanted.newton ? "the margins" : "the duals",
+                                       wanted.newton                   ? kDual
+                                       : wanted.all_classes != nullptr ? kOneVsRest
+                                       : wanted.tasks() > 1            ? ", or use fewer --folds"
+                                                                       : ""},
+                                      {chunks, "the chunks", ", or pack with smaller ones (--chunk-bytes)"},
+                                      {held, "what else is held", ""}}};
+  const Part& most = *std::max_element(parts.begin(), parts.end(),
+                                       [](const Part& one, const Part& other) { return one.bytes < other.bytes; });
+  return fmt::format("The largest part is {}: give --memory {} or more{}", most.what, size_of_at_least(least_memory),
+                     most.remedy);
+}
+
 // Weights, duals, the store's directory: what is there from the first to the last pass. Returns what it leaves.
 uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
   const Store& store = *wanted.problem.store;
@@ -235,15 +263,14 @@ uint64_t take_fixed(const Wanted& wanted, Plan& plan) {
     fail(ErrorKind::memory,
          "{} weights{}{} need {}, {} of {} rows {}, the store's directory {}, a few chunks and what is noted of "
          "their rows {}{}: with the program "
-         "itself {} in all, and --memory allows {}. Give more memory, pack with smaller chunks (--chunk-bytes), or use "
-         "fewer features",
-         wanted.problem.weights(),
+         "itself {} in all, and --memory allows {}. {}",
+         grouped(wanted.problem.weights()),
          wanted.all_classes != nullptr ? fmt::format(" for each of {} classes", wanted.problem.classes()) : "",
          wanted.tasks() > 1 ? fmt::format(" for each of {} tasks", wanted.tasks()) : "",
-         human_bytes(plan.weights_bytes), wanted.newton ? "the margins" : "the duals", rows,
+         human_bytes(plan.weights_bytes), wanted.newton ? "the margins" : "the duals", grouped(rows),
          human_bytes(plan.duals_bytes), human_bytes(directory), human_bytes(least),
          held > 0 ? ", what else is held " + human_bytes(held) : "", human_bytes(taken + least),
-         human_bytes(context.memory_bytes));
+         human_bytes(context.memory_bytes), remedies(wanted, plan, least, held, taken + least));
   return context.memory_bytes - taken;
 }
 

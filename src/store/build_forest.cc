@@ -103,7 +103,7 @@ class ForestPlan {
     if (least_bytes > options.memory_bytes)
       fail(ErrorKind::memory,
            "to index this store, whose chunks take up to {} in memory as part of a tree, give --memory {} or more",
-           human_bytes(least_tree), human_bytes(least_bytes + (uint64_t{1} << 20)));
+           human_bytes(least_tree), size_of_at_least(least_bytes));
     threads = std::max<size_t>(1, options.threads);
     const uint64_t rest = options.memory_bytes - fixed;
     // How large a tree may be does not depend on the threads, so neither does what is written.

@@ -28,7 +28,7 @@ size_t threads_for(const Store& store, const CompactOptions& options) {
   const uint64_t each = kChunksPerThread * largest;
   if (fixed + each > options.memory_bytes)
     fail(ErrorKind::memory, "this store has chunks of up to {}: to compact it, give --memory {} or more",
-         human_bytes(largest), human_bytes(fixed + each + (uint64_t{1} << 20)));
+         human_bytes(largest), size_of_at_least(fixed + each));
   return std::clamp<size_t>((options.memory_bytes - fixed) / each, 1, std::max<size_t>(1, options.threads));
 }
 

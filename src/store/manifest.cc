@@ -297,7 +297,7 @@ StoreInfo read_manifest(const std::string& store) {
   if (path_kind(store) == PathKind::directory && path_kind(path) == PathKind::absent)
     fail(ErrorKind::input, "'{}' is a folder but not a linblock store: it has no {}", store, format::kManifestName);
   if (path_kind(store) != PathKind::directory)
-    fail(ErrorKind::input, "'{}' is not a store: make one from it with 'linblock pack {} -o {}.linblock'", store, store,
+    fail(ErrorKind::input, "'{}' is not a store: make one from it with 'linblock pack {} -o {}.store'", store, store,
          store);
   const std::vector<unsigned char> bytes = read_whole_file(path, format::kMostManifestBytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

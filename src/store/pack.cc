@@ -34,7 +34,7 @@ struct PackPlan {
   PackPlan(const PackOptions& options, const StoreInfo* existing) {
     if (options.memory_bytes < kLeastPackMemory)
       fail(ErrorKind::memory, "--memory {} is too little to pack in: give at least {}",
-           human_bytes(options.memory_bytes), human_bytes(kLeastPackMemory));
+           human_bytes(options.memory_bytes), size_of_at_least(kLeastPackMemory));
     const uint64_t own = options.memory_bytes - kProgramBytes;
     piece_bytes = std::clamp<uint64_t>(own / 256 / 4096 * 4096, 32 << 10, 128 << 10);
     longest_line = own / kLineShare;
@@ -47,7 +47,7 @@ struct PackPlan {
       if (chunk_bytes * buckets > own / 2)
         fail(ErrorKind::memory,
              "this store has {} buckets with chunks of {}: to append to it, give --memory {} or more", buckets,
-             human_bytes(chunk_bytes), human_bytes(2 * chunk_bytes * buckets + kProgramBytes));
+             human_bytes(chunk_bytes), size_of_at_least(2 * chunk_bytes * buckets + kProgramBytes));
       choose_threads(options.threads, own);
       return;
     }
@@ -332,8 +332,8 @@ void Packer::route(const Piece& piece) {
          "more",
          source_.name(piece.text.input), lines_before_ + 1, human_bytes(plan_.longest_line),
          human_bytes(options_.memory_bytes),
-         human_bytes(kLineShare * (piece.text.line_bytes + (piece.text.line_bytes >> 4)) + kProgramBytes +
-                     (uint64_t{1} << 20)));
+         size_of_at_least(kLineShare * (piece.text.line_bytes + (piece.text.line_bytes >> 4)) + kProgramBytes +
+                          (uint64_t{1} << 20)));
   if (piece.has_features) writer_.saw_indices(piece.smallest, piece.largest);
   auto bad = piece.bad.begin();
   for (size_t i = 0; i <= piece.rows.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -51,6 +52,17 @@ struct Complaint {
 const char* token_end(const char* at) {
   while (!ends_token(at)) ++at;
   return at;
+}
+
+// What a label that is no number may come from, and what to do.
+std::string guess(const char* begin, const char* end) {
+  if (std::any_of(begin, end, [](char c) { return c == ',' || c == ';'; }))
+    return ": is this CSV? svmlight text is expected, 'label index:value ...'; 'linblock pack --help' has a command "
+           "that "
+           "converts it";
+  if (std::isalpha(static_cast<unsigned char>(*begin)) != 0 || *begin == '"')
+    return ": labels are whole numbers; give each class one, such as with sed 's/^spam /1 /'";
+  return "";
 }
 
 std::string quoted(const char* begin) {
@@ -164,7 +176,7 @@ class SvmlightParser {
     double number = 0;
     const auto [stop, error] = std::from_chars(first, end, number);
     if (error == std::errc::invalid_argument || stop != end || (*begin == '+' && (*first == '-' || *first == '+')))
-      return complain(begin, fmt::format("the label {} is not a number", quoted(begin)));
+      return complain(begin, fmt::format("the label {} is not a number{}", quoted(begin), guess(begin, end)));
     if (!std::isfinite(number) || error == std::errc::result_out_of_range || number != std::floor(number) ||
         std::abs(number) > std::numeric_limits<int32_t>::max())
       return complain(begin, fmt::format("the label {} is not an integer between -2147483647 and 2147483647: give each "
@@ -198,8 +210,7 @@ class SvmlightParser {
           if (index > format::kLargestIndex) return too_large_index(token);
         }
       }
-      if (*at != ':')
-        return complain(at, fmt::format("feature {} has no value: 'index:value' is expected", quoted(token)));
+      if (*at != ':') return no_value(token, at, count_ == first);
       if (index < smallest_allowed) return misplaced_index(token, index, first);
       smallest_allowed = index + 1;
       ++at;
@@ -214,6 +225,16 @@ class SvmlightParser {
       index_[count_] = static_cast<uint32_t>(index);
       value_[count_++] = value;
     }
+  }
+
+  [[gnu::noinline]] const char* no_value(const char* token, const char* at, bool first) {
+    // Where the second number of a line stands alone, most likely all of them do.
+    const char* const end = token_end(token);
+    const bool table = first && std::find(token, end, ':') == end;
+    return complain(at, fmt::format("feature {} has no value: 'index:value' is expected{}", quoted(token),
+                                    table ? "; is this a table of numbers? 'linblock pack --help' has a command that "
+                                            "converts it"
+                                          : ""));
   }
 
   [[gnu::noinline]] const char* too_large_index(const char* token) {

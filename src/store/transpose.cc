@@ -40,7 +40,7 @@ struct TransposePlan {
     while (threads > 1 && needed(threads) > options.memory_bytes) --threads;
     if (least_bytes > options.memory_bytes)
       fail(ErrorKind::memory, "to transpose this store, whose chunks take up to {} in memory, give --memory {} or more",
-           human_bytes(window / 2), human_bytes(least_bytes + (uint64_t{1} << 20)));
+           human_bytes(window / 2), size_of_at_least(least_bytes));
     const uint64_t rest = options.memory_bytes - needed(threads);
     window_bytes = window + std::min(window, rest / 4);
     sort_bytes = kLeastSortBytes + rest - (window_bytes - window);

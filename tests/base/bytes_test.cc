@@ -78,6 +78,20 @@ TEST(Bytes, WritesSizesForPeople) {
   EXPECT_EQ(human_bytes(uint64_t{5000} << 40), "5000 TB");
 }
 
+TEST(Bytes, NamesASizeThatIsEnough) {
+  EXPECT_EQ(size_of_at_least(0), "1M");
+  EXPECT_EQ(size_of_at_least(16 << 20), "16M");
+  EXPECT_EQ(size_of_at_least((16 << 20) + 1), "17M");
+  EXPECT_EQ(parse_size(size_of_at_least(uint64_t{3} << 40), "--memory"), uint64_t{3} << 40);
+}
+
+TEST(Bytes, GroupsDigitsForPeople) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1,000");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+}
+
 RC_GTEST_PROP(Buffer, HasZeroedSlackBehindAnySizeAndPageAlignment, ()) {
   Buffer buffer;
   for (const uint16_t bytes : *rc::gen::container<std::vector<uint16_t>>(rc::gen::arbitrary<uint16_t>())) {

@@ -82,14 +82,13 @@ for key in ('folds', 'confusion', 'primal', 'dual', 'passes'):
 @test "tune shows its costs, marks the best and trains with it" {
   make_data
   run linblock tune two.svm --folds 3 --costs 0.01:10:10 -o model
-  expect 0 "4 costs from 0.01 to 10, 3 folds" "cost 0.01: accuracy" "  best" "the best cost is" "certified within" \
-    "next: linblock predict model"
-  [ "$(grep -c '  best$' <<<"$output")" -eq 1 ]
+  expect 0 "4 costs from 0.01 to 10, 3 folds" "the best cost is" "certified within" "next: linblock predict model" \
+    "(model was trained with cost "
   [ ! -e model.checkpoint ]
   linblock predict model two.svm -o labels -q
   linblock tune two.svm --folds 3 --costs 0.01:10:10 --json -q >j
   json j "[c['cost'] for c in j['costs']] == [0.01, 0.1, 1, 10]"
-  json j "j['accuracy'] == max(c['accuracy'] for c in j['costs']) and 'model' not in j"
+  json j "round(j['accuracy'], 4) == max(round(c['accuracy'], 4) for c in j['costs']) and 'model' not in j"
   best=$(python3 -c "import json; print(json.load(open('j'))['best_cost'])")
   python3 -c "import json; assert json.load(open('model.json'))['cost'] == $best"
   linblock cv two.svm --folds 3 --cost "$best" -q --json >k
@@ -99,6 +98,33 @@ assert abs(json.load(open('j'))['accuracy'] - json.load(open('k'))['accuracy']) 
   run linblock tune two.svm --folds 3
   expect 0 "next: linblock train two.svm.linblock -o MODEL --cost"
   [ ! -e two.svm.tune.checkpoint ]
+}
+
+@test "tune shows each cost once, and ends with the command that trains" {
+  make_data
+  linblock pack two.svm -o two.store -q
+  options="--folds 3 --loss hinge --bias 1 --memory 64M --class-weight 1=2 --class-weight=-1=3"
+  linblock tune two.store --costs 0.1:10:10 $options >out 2>err
+  [ "$(grep -c '%' out)" -eq 4 ]
+  [ "$(grep -c 'the best cost is' out)" -eq 1 ]
+  ! grep accuracy err
+  best=$(sed -n 's/^the best cost is \([^,]*\),.*/\1/p' out)
+  next=$(tail -n 1 err)
+  [ "$next" = "next: linblock train two.store -o MODEL --cost $best --loss hinge --bias 1 --class-weight 1=2 \
+--class-weight -1=3 --memory 64M" ]
+  run ${next#next: }
+  expect 0 "certified within"
+  linblock tune two.svm --costs 0.1:10:10 --folds 3 --normalize --codec none --json -q >j 2>err
+  [ "$(wc -l <j)" -eq 1 ]
+  run linblock tune two.svm --costs 0.1:10:10 --folds 3 --normalize --codec none --json
+  expect 0 "cost 10: accuracy" "the best cost is" "next: linblock train two.svm.linblock -o MODEL --cost "
+  [[ "$output" != *"--normalize"* ]]
+}
+
+@test "of costs that are equally good tune takes the smallest, and says so" {
+  for i in $(seq 20); do printf '1 1:1\n-1 2:1\n'; done >apart.svm
+  run linblock tune apart.svm --folds 2 --costs 1,0.1,10
+  expect 0 "3 costs from 0.1 to 10" "the best cost is 0.1, with accuracy 100.00%: the smallest of 3 that have it"
 }
 
 @test "the model of tune is the one of train at that cost" {
@@ -118,10 +144,12 @@ assert a['labels'] == b['labels'] and a['features'] == b['features']"
 @test "costs that cannot be are refused before packing" {
   make_data
   before=$(ls)
-  for costs in "" 1 1: 1:2:3:4 a:b 1:2:x; do
+  for costs in "" 1 1: 1:2:3:4 a:b 1:2:x 1, 1,x; do
     run linblock tune two.svm --costs "$costs"
-    expect 2 "--costs"
+    expect 2 "--costs" "or a list, such as 0.1,1,10"
   done
+  run linblock tune two.svm --costs 1,0
+  expect 2 "--costs '1,0': costs are above 0"
   for costs in 0:1:2 -1:1:2 1:2:1 1:2:0.5 nan:1:2 1:inf:2; do
     run linblock tune two.svm --costs="$costs"
     expect 2 "costs are above 0 and the factor is above 1"
@@ -138,7 +166,7 @@ assert a['labels'] == b['labels'] and a['features'] == b['features']"
 @test "models that do not fit the memory end tune with 6" {
   linblock generate documents -o wide.svm --rows 500 --features 3000000 --nonzeros 20 -q
   run linblock tune wide.svm --memory 16M --folds 10 --costs 1:2
-  expect 6 "for each of 10 tasks" "--memory allows 16 MB"
+  expect 6 "for each of 10 tasks" "--memory allows 16 MB" "The largest part is the weights: give --memory" "fewer --folds"
   [ ! -e wide.svm.tune.checkpoint ]
 }
 
@@ -182,9 +210,9 @@ for name in ('', '_tune'):
   timeout -s INT 0.4 "$LINBLOCK" tune s --tolerance 1e-9 -o m --checkpoint-seconds 0 -q --costs 100:1000 || true
   [ -e m.checkpoint ]
   run linblock tune s --tolerance 1e-9 -o m --costs 100:1000:3
-  expect 2 "costs: 100:1000:2 then, 100:1000:3 now"
+  expect 2 "costs: 100,200,400,800 then, 100,300,900 now"
   run linblock train s --tolerance 1e-9 -o m
-  expect 2 "costs: 100:1000:2 then, not there now" "folds: 5 then, not there now"
+  expect 2 "costs: 100,200,400,800 then, not there now" "folds: 5 then, not there now"
   run linblock tune s -o m --costs 0.01:0.1:10 --folds 2 --fresh
   expect 0 "certified within"
   [ ! -e m.checkpoint ]

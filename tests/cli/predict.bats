@@ -10,7 +10,7 @@ two_class_model() {
   printf 'solver_type MCSVM_CS\nnr_class 3\nlabel 1 2 3\nnr_feature 3\nbias -1\nw\n1 0 0 \n0 1 0 \n0 0 1 \n' >model
   printf '1 1:1\n1 1:1\n1 2:1\n2 2:1\n3 3:1\n3 1:1\n' >data.svm
   run linblock evaluate model data.svm
-  expect 0 "accuracy 66.6667%" "macro F1 66.6667%"
+  expect 0 "accuracy 66.67% (4 of 6)" "macro F1 66.67%"
   [ "$(tail -n 5 <<<"$output" | tr -s ' ')" = " predicted
  label 1 2 3
  1 2 1 0

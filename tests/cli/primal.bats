@@ -79,7 +79,7 @@ assert abs(ours['primal'] / $best - 1) < 2e-5 and ours['gap'] <= 1e-5, ('$option
   make_data
   linblock generate dense -o few.svm --rows 3000 --features 10 --seed 5 -q
   run linblock train few.svm -o m
-  expect 0 "squared-hinge, 3000 rows x 10 features: newton, because features are few"
+  expect 0 "squared-hinge, 3,000 rows x 10 features: newton, because features are few"
   run linblock train few.svm -o m --loss hinge
   expect 0 "dual, because the hinge has a corner"
   run linblock train two.svm -o m

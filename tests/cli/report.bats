@@ -195,7 +195,7 @@ assert json.load(open("data.json"))[0]["trace"] == "</script><b>.jsonl"'
   run linblock report first.jsonl -o absent/report.html
   expect 5 "the folder 'absent' does not exist"
   run linblock report first.jsonl
-  expect 2 "--output is required"
+  expect 2 "-o FILE (or --output) is required"
   run linblock report -o report.html
   expect 2 "TRACE is required"
   linblock report first.jsonl -o report.html -q

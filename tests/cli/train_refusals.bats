@@ -143,7 +143,7 @@ refused() {
 @test "weights of all classes that do not fit the memory are refused with the numbers" {
   printf '1 1:1\n2 2:1\n3 2000000:1\n4 3:1\n' >wide.svm
   run linblock train wide.svm -o m --multiclass crammer-singer --memory 32M
-  expect 6 "2000001 weights for each of 4 classes need 31 MB" "--memory allows 32 MB"
+  expect 6 "2,000,001 weights for each of 4 classes need 31 MB" "--memory allows 32 MB"
   run linblock train wide.svm -o m --multiclass crammer-singer --memory 64M
   expect 0 "certified"
   [ "$(sed -n 2p m)" = "nr_class 4" ]

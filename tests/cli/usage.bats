@@ -24,14 +24,16 @@ load helpers
 
 @test "a missing output is a usage error" {
   run linblock pack good.svm
-  expect 2 "--output"
+  expect 2 "-o STORE (or --output) is required: the store to make"
+  run linblock train good.svm
+  expect 2 "-o MODEL (or --output) is required: the model to write"
 }
 
 @test "sizes, threads and choices are explained when they are wrong" {
   run linblock pack good.svm -o s --memory lots
   expect 2 "--memory 'lots' is not a size" "64M"
   run linblock pack good.svm -o s --memory 1M
-  expect 6 "too little" "16 MB"
+  expect 6 "too little" "at least 16M"
   run linblock pack good.svm -o s --threads 0
   expect 2 "--threads '0'"
   run linblock pack good.svm -o s --codec gzip

@@ -14,13 +14,13 @@ make_days() {
   [ ! -e monday.checkpoint ]
   linblock append days tuesday.svm -q
   run linblock train days -o tuesday --warm monday --keep-state
-  expect 0 "going on from 'monday': 2000 rows keep their duals, 200 are new, 0 are gone" "certified within"
+  expect 0 "going on from 'monday': 2,000 rows keep their duals, 200 are new, 0 are gone" "certified within"
   seq 0 10 1999 | linblock remove days --rows - -q
   run linblock train days -o wednesday --warm tuesday --keep-state
-  expect 0 "2000 rows keep their duals, 0 are new, 200 are gone" "certified within"
+  expect 0 "2,000 rows keep their duals, 0 are new, 200 are gone" "certified within"
   linblock compact days -q
   run linblock train days -o thursday --warm tuesday
-  expect 0 "2000 rows keep their duals, 0 are new, 200 are gone; its weights are made anew"
+  expect 0 "2,000 rows keep their duals, 0 are new, 200 are gone; its weights are made anew"
   linblock train days -o cold --tolerance 1e-5 -q
   linblock train days -o warm --tolerance 1e-5 --warm wednesday -q
   python3 -c "
@@ -56,7 +56,7 @@ assert b['gap'] <= 1e-5 and abs(a['primal'] - b['primal']) <= 2e-5 * a['primal']
   linblock train days -o monday --solver pegasos --loss hinge --max-passes 3 --keep-state -q
   linblock append days tuesday.svm -q
   run linblock train days -o m --solver pegasos --loss hinge --max-passes 2 --warm monday
-  expect 0 "going on from 'monday': its weights, and 6000 steps"
+  expect 0 "going on from 'monday': its weights, and 6,000 steps"
 }
 
 @test "a warm run that is killed ends with the same bits, and keeps the same state" {

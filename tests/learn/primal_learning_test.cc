@@ -68,7 +68,7 @@ TEST_F(PrimalLearning, FoldsThatAreStoppedAnywhereEndWithTheSameBits) {
 }
 
 TEST_F(PrimalLearning, CostsThatAreStoppedAnywhereEndWithTheSameBits) {
-  const CostRange range{.from = 0.01, .to = 1, .factor = 10};
+  const std::vector<double> range = parse_costs("0.01:1:10");
   pack(two_classes(200, 6, 3));
   options_.solve.tolerance = 1e-3;
   options_.solve.chunks_per_block = 1;
@@ -102,7 +102,7 @@ TEST_F(PrimalLearning, CostsThatAreStoppedAnywhereEndWithTheSameBits) {
 TEST_F(PrimalLearning, TheModelOfAllRowsBeginsNearItsEnd) {
   pack(two_classes(600, 40, 4));
   options_.solve.method = Newton{};
-  Tuning tuning = tune(options_, 5, CostRange{.from = 0.1, .to = 1, .factor = 10}, {}, {}, [](const TunedCost&) {});
+  Tuning tuning = tune(options_, 5, parse_costs("0.1:1:10"), {}, {}, [](const TunedCost&) {});
   options_.cost = tuning.costs[tuning.best].cost;
   const TrainReport cold = train(options_, {}, {}, false);
   const TrainReport warm = train(options_, {}, {}, false, std::move(tuning.start));
@@ -143,10 +143,12 @@ TEST_F(PrimalLearning, ColumnsAreMadeWhereAMethodNeedsThemAndOnlyThen) {
   observer.say = [&](const std::string& sentence) { said.push_back(sentence); };
   train(options_, {}, observer, false);
   EXPECT_EQ(state(), ColumnsState::fresh);
-  ASSERT_EQ(said.size(), 1U);
-  EXPECT_NE(said[0].find("not there yet: transposing"), std::string::npos);
+  ASSERT_EQ(said.size(), 2U) << "the data and the method, then that columns are made";
+  EXPECT_EQ(said[0], "squared-hinge, 100 rows x 5 features: cmls");
+  EXPECT_NE(said[1].find("not there yet: transposing"), std::string::npos);
   train(options_, {}, observer, false);
-  EXPECT_EQ(said.size(), 1U);
+  ASSERT_EQ(said.size(), 3U);
+  EXPECT_EQ(said[2], said[0]);
 }
 
 // Rows 1 to 3 of features, the bias last.

@@ -147,7 +147,7 @@ TEST_F(State, OfPegasosIsItsWeightsAndSteps) {
   const double cold = trained().summary.certificates[0].primal;
   const double again = warm().summary.certificates[0].primal;
   EXPECT_LT(again, cold);
-  EXPECT_TRUE(contains(said_, "2000 steps")) << said_;
+  EXPECT_TRUE(contains(said_, "2,000 steps")) << said_;
 }
 
 }  // namespace

@@ -10,24 +10,35 @@ namespace {
 
 using namespace test;  // NOLINT: the tests' own words
 
-TEST(CostRange, HasEveryCostFromTheFirstToTheLast) {
-  EXPECT_EQ(CostRange::parse("0.5:4:2").costs(), (std::vector<double>{0.5, 1, 2, 4}));
-  EXPECT_EQ(CostRange::parse("0.5:4").costs(), (std::vector<double>{0.5, 1, 2, 4}));
-  EXPECT_EQ(CostRange::parse("1:5:2").costs(), (std::vector<double>{1, 2, 4}));
-  EXPECT_EQ(CostRange::parse("3:3:10").costs(), (std::vector<double>{3}));
-  EXPECT_EQ(CostRange::parse("0.01:100:10").costs().size(), 5U);
-  EXPECT_EQ(CostRange::parse("1e-9:1e9:10").costs().size(), 19U) << "rounding must not lose the last";
+TEST(Costs, OfARangeAreAllFromTheFirstToTheLast) {
+  EXPECT_EQ(parse_costs("0.5:4:2"), (std::vector<double>{0.5, 1, 2, 4}));
+  EXPECT_EQ(parse_costs("0.5:4"), (std::vector<double>{0.5, 1, 2, 4}));
+  EXPECT_EQ(parse_costs("1:5:2"), (std::vector<double>{1, 2, 4}));
+  EXPECT_EQ(parse_costs("3:3:10"), (std::vector<double>{3}));
+  EXPECT_EQ(parse_costs("0.01:100:10").size(), 5U);
+  EXPECT_EQ(parse_costs("1e-9:1e9:10").size(), 19U) << "rounding must not lose the last";
 }
 
-TEST(CostRange, ThatIsNoneIsAUsageError) {
-  for (const char* text :
-       {"", ":", "1", "1:", ":1", "1::2", "1:2:", "1:2:3:4", "1:2:2x", "a:b:c", "1 :2", "1,2,3", "1:2:0x2", "1e999:2"})
-    EXPECT_THAT([&] { CostRange::parse(text); }, fails_with(ErrorKind::usage, "not FROM:TO:FACTOR")) << text;
+TEST(Costs, OfAListAreTriedFromTheSmallestOnce) {
+  EXPECT_EQ(parse_costs("10,0.1,1,10"), (std::vector<double>{0.1, 1, 10}));
+}
+
+TEST(Costs, ThatAreNoneAreAUsageError) {
+  for (const char* text : {"", ":", "1", "1:", ":1", "1::2", "1:2:", "1:2:3:4", "1:2:2x", "a:b:c", "1 :2", "1,", ",",
+                           "1,,2", "1, 2", "1:2,3", "1:2:0x2", "1e999:2"})
+    EXPECT_THAT([&] { parse_costs(text); }, fails_with(ErrorKind::usage, "not FROM:TO:FACTOR")) << text;
   for (const char* text : {"0:1:2", "-1:1:2", "1:2:1", "1:2:0.5", "1:2:0", "1:2:-3", "nan:1:2", "1:nan:2", "1:2:nan",
                            "1:inf:2", "inf:inf:2", "1:2:inf"})
-    EXPECT_THAT([&] { CostRange::parse(text); }, fails_with(ErrorKind::usage, "the factor is above 1")) << text;
-  EXPECT_THAT([&] { CostRange::parse("2:1:3"); }, fails_with(ErrorKind::usage, "has no cost"));
-  EXPECT_THAT([&] { CostRange::parse("1:2:1.0000001"); }, fails_with(ErrorKind::usage, "more than 1000"));
+    EXPECT_THAT([&] { parse_costs(text); }, fails_with(ErrorKind::usage, "the factor is above 1")) << text;
+  for (const char* text : {"0,1", "1,-2", "1,nan", "inf,1"})
+    EXPECT_THAT([&] { parse_costs(text); }, fails_with(ErrorKind::usage, "costs are above 0")) << text;
+  EXPECT_THAT([&] { parse_costs("2:1:3"); }, fails_with(ErrorKind::usage, "has no cost"));
+  EXPECT_THAT([&] { parse_costs("1:2:1.0000001"); }, fails_with(ErrorKind::usage, "more than 1000"));
+}
+
+TEST(Costs, AreEquallyGoodWhereNobodyCanTellThemApart) {
+  EXPECT_TRUE(as_accurate({.accuracy = 0.94871}, {.accuracy = 0.94874}));
+  EXPECT_FALSE(as_accurate({.accuracy = 0.9487}, {.accuracy = 0.9488}));
 }
 
 class Tune : public testing::Test {
@@ -37,8 +48,8 @@ class Tune : public testing::Test {
     pack_rows(rows, folder_ / "store", small_options());
     options_.inputs = {folder_ / "store"};
   }
-  Tuning tuned(uint32_t folds, const std::optional<CostRange>& range = {}, const Context& context = {}) {
-    return tune(options_, folds, range, context, {}, [](const TunedCost&) {});
+  Tuning tuned(uint32_t folds, const std::optional<std::vector<double>>& costs = {}, const Context& context = {}) {
+    return tune(options_, folds, costs, context, {}, [](const TunedCost&) {});
   }
   static void expect_same(const Tuning& a, const Tuning& b) {
     ASSERT_EQ(a.costs.size(), b.costs.size());
@@ -58,11 +69,12 @@ class Tune : public testing::Test {
       EXPECT_TRUE(std::equal(alphas.begin(), alphas.end(), b.start[i].duals.all().begin()));
     }
   }
-  // The best is the first of those that no other beats.
+  // The best is the first of those that no other beats, in hundredths of a percent.
   static void expect_best(const Tuning& tuning) {
     for (size_t i = 0; i < tuning.costs.size(); ++i) {
-      const double best = tuning.costs[tuning.best].accuracy;
-      EXPECT_TRUE(i < tuning.best ? tuning.costs[i].accuracy < best : tuning.costs[i].accuracy <= best) << i;
+      const long best = std::lround(1e4 * tuning.costs[tuning.best].accuracy);
+      const long other = std::lround(1e4 * tuning.costs[i].accuracy);
+      EXPECT_TRUE(i < tuning.best ? other < best : other <= best) << i;
       EXPECT_TRUE(i == 0 || tuning.costs[i].cost > tuning.costs[i - 1].cost) << i;
     }
   }
@@ -76,7 +88,7 @@ TEST_F(Tune, EachCostIsACrossValidation) {
     pack(class_rows(240, 8, classes, 1));
     for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
       options_.loss = loss_of(loss);
-      const Tuning tuning = tuned(3, CostRange{.from = 0.001, .to = 1, .factor = 10});
+      const Tuning tuning = tuned(3, parse_costs("0.001:1:10"));
       ASSERT_EQ(tuning.costs.size(), 4U);
       expect_best(tuning);
       EXPECT_EQ(tuning.ended, "");
@@ -157,7 +169,7 @@ TEST_F(Tune, EveryReadingIsShownToItsEnd) {
 
 TEST_F(Tune, ARangeIsTriedToItsEnd) {
   pack(two_classes(60, 4, 3, 0));
-  const Tuning tuning = tuned(3, CostRange{.from = 100, .to = 100000, .factor = 10});
+  const Tuning tuning = tuned(3, parse_costs("100:100000:10"));
   EXPECT_EQ(tuning.costs.size(), 4U);
   EXPECT_EQ(tuning.ended, "");
 }
@@ -169,7 +181,7 @@ TEST_F(Tune, TheModelOfAllRowsBeginsNearItsEnd) {
     int warm_passes = 0;
     for (uint32_t seed = 1; seed <= 3; ++seed) {
       pack(class_rows(600, 40, classes, seed));
-      Tuning tuning = tuned(5, CostRange{.from = 0.1, .to = 1, .factor = 10});
+      Tuning tuning = tuned(5, parse_costs("0.1:1:10"));
       options_.cost = tuning.costs[tuning.best].cost;
       const TrainReport cold = train(options_, {}, {}, false);
       const TrainReport warm = train(options_, {}, {}, false, std::move(tuning.start));
@@ -188,7 +200,7 @@ TEST_F(Tune, TheModelOfAllRowsBeginsNearItsEnd) {
 TEST_F(Tune, GivesTheSameBitsForAnyNumberOfThreads) {
   pack(class_rows(300, 8, 3, 7));
   options_.solve.tolerance = 1e-3;
-  const CostRange range{.from = 0.01, .to = 1, .factor = 10};
+  const std::vector<double> range = parse_costs("0.01:1:10");
   const Tuning one = tuned(3, range);
   for (const size_t threads : {2, 5}) expect_same(one, tuned(3, range, {.threads = threads}));
 }
@@ -213,15 +225,15 @@ TEST_F(Tune, StoppedAnywhereEndsWithTheSameBits) {
 
 TEST_F(Tune, GoesOnWithTheSameOptionsOnly) {
   pack(two_classes(200, 6, 9));
-  const CostRange range{.from = 0.01, .to = 1, .factor = 10};
+  const std::vector<double> range = parse_costs("0.01:1:10");
   const std::atomic<bool> stop = true;
   Context context;
   context.checkpoint.path = folder_ / "STATE";
   context.stop = &stop;
   expect_error(ErrorKind::interrupted, {"the same command"}, [&] { tuned(3, range, context); });
   context.stop = nullptr;
-  const CostRange other{.from = 0.01, .to = 1, .factor = 2};
-  expect_error(ErrorKind::usage, {"another run", "costs: 0.01:1:10 then, 0.01:1:2 now"},
+  const std::vector<double> other = parse_costs("0.01:1:2");
+  expect_error(ErrorKind::usage, {"another run", "costs: 0.01,0.1,1 then, 0.01,0.02,0.04,0.08,0.16,0.32,0.64 now"},
                [&] { tuned(3, other, context); });
   expect_error(ErrorKind::usage, {"folds: 3 then, 5 now"}, [&] { tuned(5, range, context); });
   options_.fresh = true;
@@ -235,7 +247,7 @@ TEST_F(Tune, ModelsThatDoNotFitTheMemoryAreRefused) {
   pack(rows);
   Context context{.memory_bytes = uint64_t{16} << 20};
   expect_error(ErrorKind::memory, {"for each of 10 tasks", "--memory"},
-               [&] { tuned(10, CostRange{.from = 1, .to = 1, .factor = 2}, context); });
+               [&] { tuned(10, parse_costs("1:1:2"), context); });
 }
 
 TEST_F(Tune, WorksWithTheOtherSolversWithoutAWarmStart) {
@@ -244,7 +256,7 @@ TEST_F(Tune, WorksWithTheOtherSolversWithoutAWarmStart) {
   for (const Method& method : {Method(Pegasos{}), Method(Average{}), Method(Subsample{}), Method(CrammerSinger{})}) {
     options_.solve.method = method;
     if (std::holds_alternative<CrammerSinger>(method)) options_.loss = Hinge{};
-    const Tuning found = tuned(3, CostRange{.from = 0.1, .to = 10, .factor = 10});
+    const Tuning found = tuned(3, parse_costs("0.1:10:10"));
     ASSERT_EQ(found.costs.size(), 3U) << name_of(method);
     EXPECT_GT(found.costs[found.best].accuracy, 0.6) << name_of(method);
     EXPECT_TRUE(found.start.empty()) << name_of(method);

@@ -24,19 +24,19 @@ TEST_F(ChosenMethod, IsNewtonWhereFeaturesAreFewAndTheLossIsSmooth) {
   for (const char* loss : {"squared-hinge", "logistic"}) {
     const Choice choice = choice_for(1000, 3, loss);
     EXPECT_TRUE(std::holds_alternative<Newton>(choice.method)) << loss;
-    EXPECT_EQ(choice.reason, std::string(loss) + ", 1000 rows x 3 features: newton, because features are few");
+    EXPECT_EQ(choice.reason, std::string(loss) + ", 1,000 rows x 3 features: newton, because features are few");
   }
 }
 
 TEST_F(ChosenMethod, IsDualForTheHinge) {
   const Choice choice = choice_for(1000, 3, "hinge");
   EXPECT_TRUE(std::holds_alternative<DualBlock>(choice.method));
-  EXPECT_EQ(choice.reason, "hinge, 1000 rows x 3 features: dual, because the hinge has a corner");
+  EXPECT_EQ(choice.reason, "hinge, 1,000 rows x 3 features: dual, because the hinge has a corner");
 }
 
 TEST_F(ChosenMethod, IsDualWhereFeaturesAreMany) {
   EXPECT_EQ(choice_for(1000, 100, "logistic").reason,
-            "logistic, 1000 rows x 100 features: dual, because features are many");
+            "logistic, 1,000 rows x 100 features: dual, because features are many");
 }
 
 // With a quarter of the memory to spare: whatever newton is chosen for, it can also be planned for.

@@ -289,7 +289,7 @@ TEST(CrammerSinger, RefusesAMemoryThatCannotHoldTheWeightsOfAllClasses) {
   const Store store = write_store(folder, data, 10);
   const Problem problem = class_problem(store, 1);
   std::vector<Solution> solutions;
-  expect_error(ErrorKind::memory, {"4000001 weights for each of 5 classes", "need 76 MB"},
+  expect_error(ErrorKind::memory, {"4,000,001 weights for each of 5 classes", "need 76 MB"},
                [&] { solve(problem, exactly(), solutions, {.memory_bytes = uint64_t{64} << 20}); });
   EXPECT_EQ(make_plan(problem, exactly(), {.memory_bytes = uint64_t{128} << 20}).weights_bytes, 5 * 4'000'001U * 4);
 }

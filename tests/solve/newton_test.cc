@@ -256,7 +256,7 @@ TEST(Newton, RefusesTooLittleMemoryWithTheNumbers) {
   const Store store = write_store(folder, make_data(1000, 2, 1), 100);
   std::vector<Solution> solutions;
   EXPECT_THAT([&] { solve(problem_for(store, "logistic", 1), kTight, solutions, {.memory_bytes = 6 << 20}); },
-              fails_with(ErrorKind::memory, "the margins of 1000 rows"));
+              fails_with(ErrorKind::memory, "the margins of 1,000 rows"));
 }
 
 // One lane where two would not leave room for the rows.

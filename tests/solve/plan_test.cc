@@ -128,11 +128,45 @@ TEST_F(Plans, HoldMoreOfTheRowsTheMoreMemoryThereIs) {
 }
 
 TEST_F(Plans, AreRefusedWithTheNumbersAndTheRemedies) {
-  expect_error(ErrorKind::memory,
-               {"26 weights need 104 bytes", "the duals of 300 rows 2.6 KB", "directory",
-                "--memory allows " + human_bytes(kProgramBytes), "Give more memory", "--chunk-bytes", "fewer features"},
-               [&] { plan(DualBlock{}, kProgramBytes); });
+  expect_error(
+      ErrorKind::memory,
+      {"26 weights need 104 bytes", "the duals of 300 rows 2.6 KB", "directory",
+       "--memory allows " + human_bytes(kProgramBytes), "The largest part is the program itself", "give --memory"},
+      [&] { plan(DualBlock{}, kProgramBytes); });
   expect_error(ErrorKind::memory, {"the duals of 300 rows 0 bytes"}, [&] { plan(Pegasos{}, kProgramBytes); });
+}
+
+// "give --memory 9M or more"
+uint64_t advised(const std::optional<Error>& error) {
+  const std::string advice = "give --memory ";
+  const std::string words = error.value().what();
+  const size_t at = words.find(advice) + advice.size();
+  return parse_size(words.substr(at, words.find(' ', at) - at), "--memory");
+}
+
+TEST_F(Plans, AreMadeInTheMemoryThatARefusalAdvises) {
+  for (const Method& method : {Method(DualBlock{}), Method(DualBlock{.schedule = Schedule::fixed}), Method(Newton{}),
+                               Method(Pegasos{}), Method(Average{}), Method(Subsample{}), Method(CrammerSinger{})}) {
+    const std::optional<Error> error = error_of([&] { plan(method, kProgramBytes); });
+    ASSERT_TRUE(error.has_value()) << name_of(method);
+    EXPECT_NO_THROW(plan(method, advised(error))) << error->what();
+  }
+}
+
+TEST_F(Plans, ThatCannotBeNameWhatTakesMost) {
+  Data data = make_data(20, 3, 1);
+  data.rows[0].index.push_back(4'000'000);
+  data.rows[0].value.push_back(1);
+  const ManyChunks wide(std::move(data));
+  const Problem problem = problem_for(wide.store, "squared-hinge", 1, 1);
+  const auto refused = [&](const Problem& what, const Method& method, const std::vector<std::string>& words) {
+    expect_error(ErrorKind::memory, words, [&] { make_plan(what, method, context_with(kProgramBytes)); });
+  };
+  refused(problem, DualBlock{}, {"The largest part is the weights", "or use fewer features"});
+  refused(problem, Newton{}, {"The largest part is the weights", "or use --solver dual"});
+  Problem folds = problem;
+  folds.tasks.assign(5, problem.tasks[0]);
+  refused(folds, DualBlock{}, {"The largest part is the weights", "or use fewer --folds"});
 }
 
 TEST_F(Plans, SeeFewFeaturesForManyRows) {
@@ -309,7 +343,7 @@ class ManyTinyRows : public testing::Test {
 
 TEST_F(ManyTinyRows, HaveTheirDualsInAFile) {
   const uint64_t memory = least_memory(problem_, DualBlock{}, "somewhere") + (20 << 10);
-  expect_error(ErrorKind::memory, {"the duals of 60000 rows 527 KB"},
+  expect_error(ErrorKind::memory, {"the duals of 60,000 rows 527 KB"},
                [&] { make_plan(problem_, DualBlock{}, context_with(memory)); });
   const SolveOptions options{.tolerance = 1e-3};
   std::vector<Solution> solutions;

@@ -220,7 +220,7 @@ TEST_F(PackErrors, TheMemoryAdvisedForALongLineIsEnough) {
 TEST_F(PackErrors, TooLittleMemoryIsRefusedBeforeAnythingIsCreated) {
   PackOptions options = small_options();
   options.memory_bytes = kLeastPackMemory - 1;
-  expect_refused(ErrorKind::memory, {"--memory", "at least 16 MB"}, {put("data.svm", "1 1:1\n")}, options);
+  expect_refused(ErrorKind::memory, {"--memory", "at least 16M"}, {put("data.svm", "1 1:1\n")}, options);
 }
 
 TEST_F(PackErrors, ChunksOfAnImpossibleSizeAreRefused) {

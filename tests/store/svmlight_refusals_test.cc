@@ -64,6 +64,19 @@ TEST(Svmlight, RefusesLabelsThatAreNotWholeNumbers) {
   });
 }
 
+TEST(Svmlight, GuessesWhatElseATextIs) {
+  expect_refused({
+      {"label,a,b\n", 0, 1, "is this CSV?"},
+      {"1,0.5,2\n", 0, 1, "is this CSV?"},
+      {"1;0,5;2\n", 0, 1, "is this CSV?"},
+      {"spam 1:1\n", 0, 1, "labels are whole numbers; give each class one"},
+      {"1 0.5 0.25\n", 0, 4, "is this a table of numbers?"},
+      {"1 3 4\n", 0, 4, "is this a table of numbers?"},
+  });
+  for (const char* text : {"1 1:1 2\n", "1 1.5:2\n", "-x 1:1\n"})
+    EXPECT_THAT(refusal(text).reason, testing::Not(HasSubstr("?"))) << text;
+}
+
 TEST(Svmlight, RefusesRowsWithoutALabel) {
   expect_refused({
       {"1:1 2:1\n", 0, 1, "the label is missing: the line begins with '1:1'"},
