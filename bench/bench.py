@@ -31,7 +31,7 @@ EXPERIMENTS = sum((module.EXPERIMENTS for module in (headline, papers, store, tr
 OBJECTIVE = "model_objective"
 NO_DATA_SET = "generated"
 PICTURES = "bench"  # below the folder of docs
-REPEATS, LIMIT = 3, 30  # runs of each program; seconds for what may not end
+REPEATS, LIMIT = 3, 12  # runs of each program; seconds for what may not end
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -1,4 +1,5 @@
 """What a stranger asks first: text to a certified 1% against every peer; more rows, less memory, one thread or two."""
+import sys
 from collections.abc import Sequence
 
 from commands import (BLOCKS, EVERYTHING, HINGE, LIBLINEAR_MODEL, MEBIBYTE, PACK, SGD, SGD_MODEL, SQUARED_HINGE, VW, evaluate, generate, liblinear,
@@ -10,10 +11,10 @@ SETS = ("documents", "imdb", "splice-unit", "kddcup99", "mnist", "splice-large",
 
 
 def end_to_end(bench: str, name: str, solver: int, options: str, sets: Sequence[str], faster: float, lost: float, part: int = 10,
-               others: Sequence[Program] = (), loss: str = "", bars: Sequence[str] = ()) -> Experiment:
+               others: Sequence[Program] = (), loss: str = "", bars: Sequence[str] = (), repeats: int = sys.maxsize) -> Experiment:
     """In that part of LIBLINEAR's memory, or for 0 in 4 GB; at least so many times as fast as LIBLINEAR on the sets named in `bars`, and at most so many points less accurate; with a `loss`, the objective is
     compared too."""
-    theirs, ours = liblinear(solver), train(f"linblock, {name}", "{text}", f"{options} --cost 1")
+    theirs, ours = liblinear(solver, most_repeats=repeats), train(f"linblock, {name}", "{text}", f"{options} --cost 1", most_repeats=repeats)
     scores = (objective("{model}", ours, loss), objective(LIBLINEAR_MODEL, theirs, loss)) if loss else ()
     tested = {ours: evaluate("{model}", ours), theirs: evaluate(LIBLINEAR_MODEL, theirs)} | {SGD: evaluate(SGD_MODEL, SGD) for one in others if one is SGD}
     return Experiment(

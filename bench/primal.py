@@ -118,5 +118,5 @@ def default_choice(loss: str, solvers: tuple[str, ...]) -> Experiment:
 EXPERIMENTS = (squared_hinge(), logistic(), table_3(), 
                in_a_twentieth("primal", "beyond memory", "Five passes of `--solver primal` over cold columns", ("documents-long",), TRANSPOSE, {
                    "store": (f"--loss {SQUARED_HINGE} {DESCENTS['CDPER']} --max-passes 5 --tolerance 1e-9", 1.5)}),
-               *(end_to_end("primal", f"newton, {loss}", solver, f"--loss {loss} --solver newton", NEWTON_SETS, 4, 0.2, 0, loss=loss)
+               *(end_to_end("primal", f"newton, {loss}", solver, f"--loss {loss} --solver newton", NEWTON_SETS, 4, 0.2, 0, loss=loss, repeats=1)
                  for loss, solver in ((SQUARED_HINGE, 2), (LOGISTIC, 0))), default_choice(SQUARED_HINGE, ("dual", "newton", "primal")), default_choice(LOGISTIC, ("dual", "newton")))

@@ -192,9 +192,8 @@ void add_info(CLI::App& app, Session& session) {
   command->callback([path, &session] {
     if (is_model(*path))
       fail(ErrorKind::input,
-           "'{0}' is a model, and info is about stores: {0}.json has its options and certificate; 'linblock evaluate "
-           "{0} "
-           "DATA.svm' says how good it is",
+           "'{0}' is a model, and info is about stores: {0}.json has its options and certificate; "
+           "'linblock evaluate {0} DATA.svm' says how good it is",
            *path);
     const Store store = Store::open(*path);
     if (session.json)
