@@ -121,12 +121,9 @@ def places_for(data_set: str, bench: Bench) -> dict[str, object]:
 
 def texts_for(data_set: str, experiments: list[Experiment], bench: Bench, real_data: Path | None) -> dict[str, Path]:
     """The text of a data set, with its test text and other forms where a program asks for them."""
-    def make(name: str) -> Path:
-        return data.make(name, bench.scratch, real_data, bench.tools["linblock"], bench.quick)
-
-    arguments = " ".join(program.arguments for experiment in experiments for program in experiment.all_programs()
-                         if program.tool in bench.tools)
-    texts = {"text": make(data_set)} | ({"test": make(f"{data_set}.test")} if "{test}" in arguments else {})
+    arguments = " ".join(program.arguments for experiment in experiments for program in experiment.all_programs() if program.tool in bench.tools)
+    names = {"text": data_set} | ({"test": f"{data_set}.test"} if "{test}" in arguments else {})
+    texts = {place: data.make(name, bench.scratch, real_data, bench.tools["linblock"], bench.quick) for place, name in names.items()}
     return texts | {form: data.form_of(texts["text"], form) for form in data.FORMS if f"{{{form}}}" in arguments}
 
 

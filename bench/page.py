@@ -40,7 +40,7 @@ def gaps(outcome: Outcome) -> list[str]:
     experiment = outcome.experiment
     values = [(measure.name, measure.value) for measure in experiment.measures]
     values += [(claim.says, value) for claim in experiment.claims for value in claim.values]
-    values += [(figure.name, last(line, figure.across)) for figure in experiment.figures for line in figure.lines]
+    values += [(figure.name, last(line, figure.upward)) for figure in experiment.figures for line in figure.lines]
     found = [(name, *look_at(outcome, value)[1:]) for name, value in values]
     return [f"{experiment.name}, {outcome.data_set}, {name}: {why}" for name, what, why in found
             if what == WRONG or " failed: " in why or why.endswith("not known")]

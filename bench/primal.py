@@ -27,8 +27,8 @@ def alone(name: str, loss: str, options: str, **more: object) -> Program:
 # Tables and figures of the paper: seconds of training, from the trace of one run of each method.
 
 def curves(name: str, loss: str, methods: Mapping[str, str], newton: int, dual: int, pegasos: bool = False) -> tuple[Experiment, dict[str, Line]]:
-    lines = {method: traced(method, alone(method, loss, f"{options} --tolerance 1e-4 {SHORTLY} --trace {{trace}} --test {{test}}", most_repeats=1))
-             for method, options in methods.items()}
+    lines = {method: traced(method, *(alone(method + name, loss, f"{options} --tolerance 1e-4 {SHORTLY} --trace {{trace}}{test}", most_repeats=1)
+                                      for name, test in (("", ""), (", tested", " --test {test}")))) for method, options in methods.items()}
     if pegasos:
         lines["Pegasos"] = ends("Pegasos", [alone(f"Pegasos, {count}", loss, f"--solver pegasos --max-passes {count} --tolerance 1e-9 {SHORTLY} --test {{test}}",
                                                   most_repeats=1) for count in (1, 4, 16)])

@@ -122,17 +122,18 @@ def ends(name: str, programs: Sequence[Program]) -> Line:
     return Line(name, tuple(programs), look)
 
 
-def traced(name: str, program: Program) -> Line:
-    """Of the passes of one run, for methods that know their objective after each."""
-    def look(run: Run) -> list[Point]:
-        points, spent = [], 0.0
+def traced(name: str, timed: Program, tested: Program) -> Line:
+    """Of the passes of one run, for methods that know their objective after each; tests take time, and come from another run of the same."""
+    def look(run: Run, other: Run) -> list[Point]:
+        errors = {line["pass"]: error_of(line["test_accuracy"]) for line in other.trace}
+        points, aside = [], 0.0
         for line in run.trace:
-            spent += line["solve_seconds"]
+            aside += line["wait_seconds"] + line.get("certify_seconds", 0)
             if line["primal"] is not None:
-                points.append(Point(line["pass"], spent, line["bytes_read"] / 1e6, line["primal"], error_of(line["test_accuracy"])))
+                points.append(Point(line["pass"], line["seconds"] - aside, line["bytes_read"] / 1e6, line["primal"], errors.get(line["pass"])))
         return points
 
-    return Line(name, (program,), look)
+    return Line(name, (timed, tested), look)
 
 
 def reach(line: Line, among: Sequence[Line], level: float = 0.01, across: str = "seconds", upward: str = "objective") -> Value:
@@ -153,4 +154,7 @@ def reach(line: Line, among: Sequence[Line], level: float = 0.01, across: str = 
 
 
 def last(line: Line, upward: str) -> Value:
-    return Value(line.programs, lambda *runs: [getattr(line.look(*(several[-1] for several in runs))[-1], upward)])
+    def look(*runs: Sequence[Run]) -> list[float]:
+        return [getattr(point, upward) for point in line.look(*(several[-1] for several in runs)) if getattr(point, upward) is not None][-1:]
+
+    return Value(line.programs, look)

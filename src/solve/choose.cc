@@ -9,20 +9,22 @@ namespace linblock {
 namespace {
 
 // Dual descent moves a number for each row: with many rows for each feature they all pull at the same few weights, and
-// it needs many passes. Newton's passes do not depend on the rows.
+// it needs many passes. Newton's passes do not depend on the rows; but they are a hundred and more, which is too many
+// where each of them is a reading.
 constexpr uint64_t kManyRowsPerFeature = 64;
 
 // With some room for what is not known yet, such as rows to test on: a choice must not be refused where another works.
 constexpr uint64_t kOthersShare = 4;  // one part in so many
 
-bool fits(const Problem& problem, const Method& method, Context context) {
+// How rows would be held, for as many tasks as are worked on together; nothing: the memory does not do.
+std::optional<RowsHeld> rows_held(Problem problem, const Method& method, Context context) {
   context.reserved_bytes += context.memory_bytes / kOthersShare;
   try {
-    tasks_at_once(problem, {.method = method}, context);
-    return true;
+    problem.tasks.resize(tasks_at_once(problem, {.method = method}, context));
+    return make_plan(problem, method, context).rows;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::memory) throw;
-    return false;
+    return std::nullopt;
   }
 }
 
@@ -40,7 +42,10 @@ Choice choose_method(const Problem& problem, const Context& context) {
   };
   if (std::holds_alternative<Hinge>(problem.loss)) return because(DualBlock{}, "the hinge has a corner");
   if (info.rows < kManyRowsPerFeature * problem.weights()) return because(DualBlock{}, "features are many");
-  if (!fits(problem, Newton{}, context)) return because(DualBlock{}, "the margins of newton do not fit the memory");
+  const std::optional<RowsHeld> rows = rows_held(problem, Newton{}, context);
+  if (!rows) return because(DualBlock{}, "the margins of newton do not fit the memory");
+  if (*rows == RowsHeld::streamed)
+    return because(DualBlock{}, "the rows do not fit the memory, and newton reads them more often");
   return because(Newton{}, "features are few");
 }
 

@@ -94,7 +94,7 @@ class Experiments(InFolder):
         self.assertIn("failed", gaps(lambda run: 1, self.program("peer", "exit 1", "liblinear-train"))[0])
         self.assertIn("not known", gaps(lambda run: 1, self.program("ours", "echo {memory}"))[0])
         empty = Line("empty", (self.program("ours", "echo fine"),), lambda run: [])
-        self.assertIn("IndexError", gaps(lambda run: 1, figures=(Figure("Figure 1", (empty,)),))[0], "a curve without points")
+        self.assertIn("no finite number", gaps(lambda run: 1, figures=(Figure("Figure 1", (empty,)),))[0], "a curve without points")
 
 
 class Pages(unittest.TestCase):
