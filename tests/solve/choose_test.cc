@@ -42,7 +42,7 @@ TEST_F(ChosenMethod, IsDualWhereFeaturesAreMany) {
 // With a quarter of the memory to spare: whatever newton is chosen for, it can also be planned for.
 TEST_F(ChosenMethod, IsDualWhereTheMarginsOfNewtonOrTheRowsDoNotFit) {
   const MemoryFolder folder;
-  const Store store = write_store(folder, make_data(20000, 3, 1), 20000);
+  const Store store = write_store(folder, make_data(20000, 30, 1), 500);
   const Problem problem = problem_for(store, "logistic", 1);
   bool dual = false;
   bool newton = false;
