@@ -4,6 +4,7 @@ load helpers
 @test "the memory that a refusal names is enough, and it says what takes it" {
   linblock generate documents -o wide.svm --rows 300 --features 3000000 --nonzeros 20 -q
   linblock pack wide.svm -o wide.store -q
+  linblock transpose wide.store -q
   while IFS=: read -r words options; do
     run linblock train wide.store -o model --memory 16M --max-passes 1 $options
     expect 6 "--memory allows 16 MB" "$words"
