@@ -125,7 +125,7 @@ def machine() -> str:
     cpu = Path("/proc/cpuinfo")
     models = re.findall(r"^model name\s*: (.+)$", cpu.read_text(), re.MULTILINE) if cpu.exists() else []
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30)
-    return f"{(models or [platform.machine()])[0]}, {len(os.sched_getaffinity(0))} cores, {memory:.1f} GiB, {platform.system()} {platform.release().split("-")[0]}"
+    return f"{(models or [platform.machine()])[0]}, {len(os.sched_getaffinity(0))} cores, {memory:.1f} GiB, {platform.system()} {platform.release().split('-')[0]}"
 
 
 def commit_of(folder: Path) -> str:
