@@ -56,7 +56,10 @@ def parse_arguments() -> argparse.Namespace:
     if unknown := set(options.names) - set(page.TITLES):
         parser.error(f"no bench {', '.join(unknown)}: there are {', '.join(page.TITLES)}")
     if not select(options):
-        parser.error("no experiment is left; there are: " + "; ".join(f"{one.name} ({', '.join(one.data_sets)})" for one in EXPERIMENTS))
+        there = [one for one in EXPERIMENTS if not options.names or set(one.bench.split()) & set(options.names)]
+        parser.error("no experiment is left; there are\n" + "\n".join(f"  {one.name} ({', '.join(one.data_sets) or NO_DATA_SET})" for one in there))
+    if options.data and not options.data.is_dir():
+        parser.error(f"no folder {options.data}: --data (or LINBLOCK_DATA) is where the real data is, docs/data.md says as what")
     options.quick |= options.check
     if options.repeats is None:
         options.repeats = 1 if options.quick else REPEATS
@@ -175,4 +178,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except OSError as error:  # of the bench's own files; what it starts says so itself
+        sys.exit(f"bench: {error}")

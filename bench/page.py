@@ -16,7 +16,6 @@ TITLES = {"peers": "Against its peers", "papers": "The papers' experiments", "st
 WRONG = "WRONG"  # in place of a value
 AXES = {"seconds": "seconds of training", "megabytes": "megabytes read", "objective": "objective above the best", "error": "points of test error above the best"}
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
-ByDataSet = Sequence[Outcome]  # of one experiment
 
 
 def look_at(outcome: Outcome, value: Value) -> tuple[Sequence[float | str], str, str]:
@@ -46,9 +45,9 @@ def gaps(outcome: Outcome) -> list[str]:
             if what == WRONG or " failed: " in why or why.endswith("not known")]
 
 
-# An experiment: a table of its measures, one of its claims, its pictures.
+# An experiment, from its outcomes, one a data set: a table of its measures, one of its claims, its pictures.
 
-def measures_table(outcomes: ByDataSet, judged: bool) -> Table:
+def measures_table(outcomes: Sequence[Outcome], judged: bool) -> Table:
     measures = outcomes[0].experiment.measures
     rows = [(f"{measure.name}, {measure.unit}" if measure.unit else measure.name, *(measure_cell(outcome, measure, judged) for outcome in outcomes),
              *([str(measure.asked or "")] if any(one.asked for one in measures) else [])) for measure in measures]
@@ -65,7 +64,7 @@ def measure_cell(outcome: Outcome, measure: Measure, judged: bool) -> str:
     return spread(values) + ("" if not asked or measure.asked.holds(median(values)) else " **MISSED**")
 
 
-def claims_table(outcomes: ByDataSet) -> Table:
+def claims_table(outcomes: Sequence[Outcome]) -> Table:
     claims = outcomes[0].experiment.claims
     return (("the paper says", *(outcome.data_set for outcome in outcomes)),
             [(f"{claim.where}: {claim.says}", *(": ".join(judge(outcome, claim)) for outcome in outcomes)) for claim in claims])
@@ -85,7 +84,7 @@ def judge(outcome: Outcome, claim: Claim) -> tuple[str, str]:
     return ("agrees" if numbers[0] <= most else "**differs**"), seen
 
 
-def reasons(outcomes: ByDataSet) -> list[str]:
+def reasons(outcomes: Sequence[Outcome]) -> list[str]:
     """Why claims differ where they do, and why numbers are missing."""
     claims = [claim for claim in outcomes[0].experiment.claims if claim.if_not and any("differs" in judge(outcome, claim)[0] for outcome in outcomes)]
     found = [look_at(outcome, measure.value) for outcome in outcomes for measure in outcome.experiment.measures]
@@ -94,7 +93,7 @@ def reasons(outcomes: ByDataSet) -> list[str]:
         for what in dict.fromkeys(what for _, what, _ in found if what)]
 
 
-def pictures(outcomes: ByDataSet) -> dict[str, str]:
+def pictures(outcomes: Sequence[Outcome]) -> dict[str, str]:
     """SVG by the name of its file."""
     found = {}
     for outcome in outcomes:
@@ -114,7 +113,7 @@ def curves(figure: Figure, lines: Mapping[str, Sequence]) -> dict[str, list[tupl
                    if getattr(point, figure.upward) is not None] for name, line in lines.items()}
 
 
-def section(outcomes: ByDataSet, judged: bool, folder: str) -> tuple[list[str], dict[str, str]]:
+def section(outcomes: Sequence[Outcome], judged: bool, folder: str) -> tuple[list[str], dict[str, str]]:
     """The parts of an experiment's section, and its pictures, which are looked for in `folder`."""
     experiment, drawn = outcomes[0].experiment, pictures(outcomes)
     tables = [measures_table(outcomes, judged), claims_table(outcomes)]

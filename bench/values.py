@@ -2,6 +2,7 @@
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from statistics import median
 
 from program import Program
@@ -17,19 +18,13 @@ class Value:
     programs: tuple[Program, ...]
     look: Callable[..., Sequence[float | str]]  # from the runs of each program
 
-    def __truediv__(self, other: "Value | float") -> "Value":
-        return self.with_other(operator.truediv, other)
-
-    def __sub__(self, other: "Value | float") -> "Value":
-        return self.with_other(operator.sub, other)
-
-    def __mul__(self, other: "Value | float") -> "Value":
-        return self.with_other(operator.mul, other)
-
     def with_other(self, how: Callable, other: "Value | float") -> "Value":
         if isinstance(other, Value):
             return together(how, self, other)
         return Value(self.programs, lambda *runs: [how(one, other) for one in self.look(*runs)])
+
+    __truediv__, __sub__ = partialmethod(with_other, operator.truediv), partialmethod(with_other, operator.sub)
+    __mul__ = partialmethod(with_other, operator.mul)
 
     def middle(self, runs: dict[str, list[Run]]) -> float:
         return median(self.look(*(runs[program.name] for program in self.programs)))

@@ -172,6 +172,25 @@ class Pages(unittest.TestCase):
             self.assertIn(words, text)
 
 
+class Refusals(InFolder):
+    def said(self, *options):
+        done = subprocess.run([sys.executable, BENCH / "bench.py", "--linblock", os.environ["LINBLOCK"], *options], capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn("Traceback", done.stderr)
+        return done.stderr
+
+    def test_say_what_is_wrong_and_what_there_is(self):
+        self.assertIn("no bench nosuch: there are peers, papers", self.said("nosuch"))
+        self.assertIn("no folder nowhere: --data", self.said("--data", "nowhere"))
+        self.assertIn("no program nothing: build it first", self.said("--linblock", "nothing"))
+        self.assertIn("--repeats must be at least 1", self.said("--repeats", "0"))
+        left = self.said("store", "--only", "nosuch")
+        self.assertIn("  generate (generated)", left)
+        self.assertNotIn("threads", left, "of another bench")
+        (self.folder / "file").touch()
+        self.assertIn("file", self.said("store", "--quick", "--results", self.folder / "file"))
+
+
 class KilledBench(InFolder):
     def start(self, *more):
         command = [sys.executable, BENCH / "bench.py", "primal", "--check", "--only", "default choice", "--sets", "documents", "--linblock", os.environ["LINBLOCK"],
