@@ -144,6 +144,7 @@ def first_of(names: Sequence[str], *folders: Path) -> str:
 
 def write_text(script: str, text: Path) -> None:
     """What it prints; under another name until it is complete, and on the disk before anything is timed beside it."""
+    print(f"making {text.name}", file=sys.stderr)
     partial = text.with_suffix(".partial")
     partial.unlink(missing_ok=True)  # the commands of a bench that was killed may still write to it
     with partial.open("wb") as file:

@@ -23,8 +23,7 @@ class Value:
             return together(how, self, other)
         return Value(self.programs, lambda *runs: [how(one, other) for one in self.look(*runs)])
 
-    __truediv__, __sub__ = partialmethod(with_other, operator.truediv), partialmethod(with_other, operator.sub)
-    __mul__ = partialmethod(with_other, operator.mul)
+    __truediv__, __sub__, __mul__ = partialmethod(with_other, operator.truediv), partialmethod(with_other, operator.sub), partialmethod(with_other, operator.mul)
 
     def middle(self, runs: dict[str, list[Run]]) -> float:
         return median(self.look(*(runs[program.name] for program in self.programs)))
