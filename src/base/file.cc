@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/own_files.h"
 
 namespace linblock {
 
@@ -41,9 +42,9 @@ bool interrupted() {
 
 using Call = FileCall::Kind;
 
-// Sets errno and returns false when a test wants the call to fail; may lower `bytes`.
+// Sets errno and returns false when a test wants the call to fail; may lower `bytes`, and set `lost`.
 bool permitted(Call kind, const std::string& path, uint64_t offset = 0, size_t* bytes = nullptr,
-               const std::string& target = {}) {
+               const std::string& target = {}, bool* lost = nullptr) {
   if (!hook()) return true;
   const FileVerdict verdict =
       hook()({.kind = kind, .path = path, .target = target, .offset = offset, .bytes = bytes == nullptr ? 0 : *bytes});
@@ -51,6 +52,7 @@ bool permitted(Call kind, const std::string& path, uint64_t offset = 0, size_t* 
     errno = verdict.error;
     return false;
   }
+  if (lost != nullptr) *lost = verdict.lost;
   if (bytes != nullptr && verdict.shortened_to)
     *bytes = std::min<size_t>(*bytes, std::max<uint64_t>(1, *verdict.shortened_to));
   return true;
@@ -64,7 +66,7 @@ std::string reason(int error) { return std::generic_category().message(error); }
     fail(ErrorKind::io, "cannot {} '{}': the disk is full ({}); free some space or choose another disk", doing, path,
          reason(error));
   if (error == EACCES || error == EPERM || error == EROFS)
-    fail(ErrorKind::io, "cannot {} '{}': {}; check the permissions of the file and of its folder", doing, path,
+    fail(ErrorKind::io, "cannot {} '{}': {}; check the permissions of the file and of its directory", doing, path,
          reason(error));
   fail(ErrorKind::io, "cannot {} '{}': {}", doing, path, reason(error));
 }
@@ -72,6 +74,11 @@ std::string reason(int error) { return std::generic_category().message(error); }
 }  // namespace
 
 void set_file_hook(FileHook installed) { hook() = std::move(installed); }
+
+void open_standard_files() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(number, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDWR) < 0) return;
+}
 
 void set_interrupt_flag(const std::atomic<bool>* flag) { interrupt_flag() = flag; }
 
@@ -93,16 +100,38 @@ File File::open_read(const std::string& path) {
   return {descriptor, path};
 }
 
-File File::create(const std::string& path) { return open_to_write(path, O_TRUNC); }
+File File::create(const std::string& path, std::string_view beginning) {
+  File file = open_to_write(path, O_NOFOLLOW);
+  std::string found(beginning.size(), '\0');
+  const ssize_t length = ::pread(file.descriptor_, found.data(), found.size(), 0);
+  if (length < 0) fail_io("read", path);
+  found.resize(static_cast<size_t>(length));
+  if (!file.is_regular() || !begins_as(found, beginning)) refuse_foreign(path);
+  file.truncate();
+  return file;
+}
 
-File File::open_update(const std::string& path) { return open_to_write(path, 0); }
+File File::open_update(const std::string& path) { return open_to_write(path, O_NOFOLLOW); }
+
+File File::create_output(const std::string& path) { return open_to_write(path, O_TRUNC); }
+
+File File::update_output(const std::string& path) { return open_to_write(path, 0); }
+
+void File::truncate() const {
+  int result = 0;
+  do result = ::ftruncate(descriptor_, 0);
+  while (result != 0 && errno == EINTR);
+  if (result != 0) fail_io("empty", path_);
+}
 
 File File::open_to_write(const std::string& path, int flags) {
   const int descriptor =
       permitted(Call::create, path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | flags, 0666) : -1;
   if (descriptor < 0) {
     if (errno == ENOENT)
-      fail(ErrorKind::io, "cannot create '{}': the folder '{}' does not exist", path, parent_directory(path));
+      fail(ErrorKind::io, "cannot create '{}': the directory '{}' does not exist", path, parent_directory(path));
+    if (errno == ELOOP && (flags & O_NOFOLLOW) != 0)
+      fail(ErrorKind::usage, "'{}' is a symbolic link, and linblock does not write through it: remove the link", path);
     fail_io("create", path);
   }
   return {descriptor, path};
@@ -204,8 +233,22 @@ void File::drop_from_cache() const { ::posix_fadvise(descriptor_, 0, 0, POSIX_FA
 
 void File::advise_sequential() const { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL); }
 
+namespace {
+
+// A signal may end the wait before the bytes are on the disk.
+int sync_fully(int descriptor) {
+  int result = 0;
+  do result = ::fsync(descriptor);
+  while (result != 0 && errno == EINTR);
+  return result;
+}
+
+}  // namespace
+
 void File::sync() const {
-  if (!permitted(Call::sync, path_) || ::fsync(descriptor_) != 0) fail_io("write to disk", path_);
+  bool lost = false;
+  if (!permitted(Call::sync, path_, 0, nullptr, {}, &lost) || (!lost && sync_fully(descriptor_) != 0))
+    fail_io("write to disk", path_);
 }
 
 void File::close() {
@@ -228,22 +271,41 @@ bool File::is_regular() const {
   return S_ISREG(status.st_mode);
 }
 
-FileLock FileLock::acquire(const std::string& path, std::string_view purpose) {
-  const int descriptor = permitted(Call::lock, path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
-  if (descriptor < 0) fail_io("create the lock", path);
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+FileLock FileLock::acquire(const std::string& path, std::string_view purpose, const std::string& what) {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  while (true) {
+    const int descriptor = permitted(Call::lock, path) ? ::open(path.c_str(), kFlags, 0666) : -1;
+    if (descriptor < 0) fail_io("create the lock", path);
+    FileLock lock(descriptor);
     std::array<char, 256> text{};
     const ssize_t length = ::pread(descriptor, text.data(), text.size() - 1, 0);
-    ::close(descriptor);
-    const std::string holder(text.data(), length > 0 ? static_cast<size_t>(length) : 0);
-    fail(ErrorKind::io, "'{}' is in use by {}: wait until it has finished, or stop it", parent_directory(path),
-         holder.empty() ? "another linblock process" : holder);
+    const std::string found(text.data(), length > 0 ? static_cast<size_t>(length) : 0);
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      ::close(std::exchange(lock.descriptor_, -1));  // what is written there is its holder's
+      fail(ErrorKind::io, "'{}' is in use by {}: wait until it has finished, or stop it",
+           what.empty() ? parent_directory(path) : what, found.empty() ? "another linblock process" : found);
+    }
+    if (!begins_as(found, kLockBeginning)) {
+      ::close(std::exchange(lock.descriptor_, -1));
+      refuse_foreign(path);
+    }
+    // Between the two calls its holder may have deleted it: then nobody else would find this lock.
+    struct stat held {};
+    struct stat named {};
+    if (::fstat(descriptor, &held) != 0 || ::stat(path.c_str(), &named) != 0 || held.st_ino != named.st_ino ||
+        held.st_dev != named.st_dev)
+      continue;
+    const std::string holder = fmt::format("{}{} ({})", kLockBeginning, ::getpid(), purpose);
+    // Who holds it is for people; a full disk that cannot take the name does not make the lock worse.
+    [[maybe_unused]] const bool written =
+        ::ftruncate(descriptor, 0) == 0 && ::pwrite(descriptor, holder.data(), holder.size(), 0) >= 0;
+    return lock;
   }
-  FileLock lock(descriptor);
-  const std::string holder = fmt::format("process {} ({})", ::getpid(), purpose);
-  // Who holds it is for people; a full disk that cannot take the name does not make the lock worse.
-  [[maybe_unused]] const bool named =
-      ::ftruncate(descriptor, 0) == 0 && ::pwrite(descriptor, holder.data(), holder.size(), 0) >= 0;
+}
+
+FileLock FileLock::acquire_temporary(const std::string& path, std::string_view purpose, const std::string& what) {
+  FileLock lock = acquire(path, purpose, what);
+  lock.delete_at_end_ = path;
   return lock;
 }
 
@@ -251,10 +313,12 @@ FileLock::~FileLock() {
   if (descriptor_ < 0) return;
   // An empty lock file means nobody: what a store holds does not depend on who wrote it. A failure changes nothing.
   [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, 0);
+  if (!delete_at_end_.empty()) ::unlink(delete_at_end_.c_str());
   ::close(descriptor_);
 }
 
-FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+FileLock::FileLock(FileLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), delete_at_end_(std::move(other.delete_at_end_)) {}
 
 PathKind path_kind(const std::string& path) {
   struct stat status {};
@@ -270,21 +334,21 @@ PathKind path_kind(const std::string& path) {
 void make_directory(const std::string& path) {
   if (!permitted(Call::make_directory, path) || ::mkdir(path.c_str(), 0777) != 0) {
     if (errno == ENOENT)
-      fail(ErrorKind::io, "cannot create '{}': the folder '{}' does not exist", path, parent_directory(path));
-    fail_io("create the folder", path);
+      fail(ErrorKind::io, "cannot create '{}': the directory '{}' does not exist", path, parent_directory(path));
+    fail_io("create the directory", path);
   }
 }
 
 void remove_file(const std::string& path) {
-  if (!permitted(Call::remove, path) || (::unlink(path.c_str()) != 0 && errno != ENOENT)) fail_io("remove", path);
+  bool lost = false;
+  if (!permitted(Call::remove, path, 0, nullptr, {}, &lost) ||
+      (!lost && ::unlink(path.c_str()) != 0 && errno != ENOENT))
+    fail_io("remove", path);
 }
+
+void remove_quietly(const std::string& path) noexcept { ::unlink(path.c_str()); }
 
 void remove_empty_directory(const std::string& path) noexcept { ::rmdir(path.c_str()); }
-
-void remove_flat_directory(const std::string& path) {
-  for (const std::string& name : list_directory(path)) remove_file(fmt::format("{}/{}", path, name));
-  if (!permitted(Call::remove, path) || (::rmdir(path.c_str()) != 0 && errno != ENOENT)) fail_io("remove", path);
-}
 
 std::vector<std::string> list_directory(const std::string& path) {
   DIR* directory = permitted(Call::list, path) ? ::opendir(path.c_str()) : nullptr;
@@ -300,7 +364,8 @@ std::vector<std::string> list_directory(const std::string& path) {
 }
 
 void rename_path(const std::string& from, const std::string& to) {
-  if (!permitted(Call::rename, from, 0, nullptr, to) || ::rename(from.c_str(), to.c_str()) != 0)
+  bool lost = false;
+  if (!permitted(Call::rename, from, 0, nullptr, to, &lost) || (!lost && ::rename(from.c_str(), to.c_str()) != 0))
     fail_io("give its final name to", from);
 }
 
@@ -308,7 +373,7 @@ void sync_directory(const std::string& path) {
   const int descriptor =
       permitted(Call::sync_directory, path) ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
   if (descriptor < 0) fail_io("write to disk", path);
-  const int result = ::fsync(descriptor);
+  const int result = sync_fully(descriptor);
   ::close(descriptor);
   if (result != 0) fail_io("write to disk", path);
 }
@@ -329,14 +394,11 @@ uint64_t free_disk_bytes(const std::string& path) {
   return static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
 }
 
-void check_not_read(const std::string& path, std::string_view option, const std::vector<std::string>& inputs) {
-  struct stat written {};
-  if (::stat(path.c_str(), &written) != 0) return;
-  for (const std::string& input : inputs) {
-    struct stat read {};
-    if (::stat(input.c_str(), &read) == 0 && read.st_dev == written.st_dev && read.st_ino == written.st_ino)
-      fail(ErrorKind::usage, "{}: '{}' is read by this command, and would be lost: choose another name", option, path);
-  }
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat first {};
+  struct stat second {};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
 }
 
 std::string parent_directory(const std::string& path) {
@@ -354,16 +416,16 @@ std::vector<unsigned char> read_whole_file(const std::string& path, uint64_t lim
   return bytes;
 }
 
-void replace_file(const std::string& path, std::span<const unsigned char> bytes) {
-  const std::string temporary = path + ".new";
+void replace_file(const std::string& path, std::span<const unsigned char> bytes, std::string_view beginning) {
+  const std::string temporary = temporary_path(path);
+  File file = File::create(temporary, beginning);
   try {
-    File file = File::create(temporary);
     file.write_at(bytes, 0);
     file.sync();
     file.close();
     rename_path(temporary, path);
   } catch (...) {
-    ::unlink(temporary.c_str());
+    remove_quietly(temporary);
     throw;
   }
   sync_directory(parent_directory(path));

@@ -18,10 +18,14 @@ namespace linblock {
 class File {
  public:
   static File open_read(const std::string& path);
-  // Truncates what is there.
-  static File create(const std::string& path);
-  // Keeps what is there; an absent file is made.
+  // A file under a name that linblock gives. An older one is emptied, but only if linblock wrote it: it begins with
+  // `beginning` (see base/own_files). A symbolic link is never followed: it may lead to somebody else's file.
+  static File create(const std::string& path, std::string_view beginning);
+  // Keeps what is there; an absent file is made. No link is followed.
   static File open_update(const std::string& path);
+  // A file under a name that the user gave. Links are followed; whoever calls this has asked check_output first.
+  static File create_output(const std::string& path);
+  static File update_output(const std::string& path);
   static File standard_input();
   static File standard_output();
 
@@ -54,6 +58,7 @@ class File {
  private:
   File(int descriptor, std::string path);
   static File open_to_write(const std::string& path, int flags);
+  void truncate() const;
   void wait_until_readable() const;
 
   int descriptor_ = -1;
@@ -61,11 +66,17 @@ class File {
   std::string path_;
 };
 
+// How a lock file that is in use begins. One that is not in use is empty.
+inline constexpr std::string_view kLockBeginning = "process ";
+
 // Held until destroyed or until the process dies, however it dies.
 class FileLock {
  public:
-  // Throws ErrorKind::io that names the holder when another process has it.
-  static FileLock acquire(const std::string& path, std::string_view purpose);
+  // Throws ErrorKind::io that names the holder when another process has it. `what` is in use then; by default the
+  // directory of the lock file.
+  static FileLock acquire(const std::string& path, std::string_view purpose, const std::string& what = "");
+  // Its file is deleted when the lock is given up.
+  static FileLock acquire_temporary(const std::string& path, std::string_view purpose, const std::string& what = "");
   ~FileLock();
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&&) = delete;
@@ -73,16 +84,17 @@ class FileLock {
  private:
   explicit FileLock(int descriptor) : descriptor_(descriptor) {}
   int descriptor_;
+  std::string delete_at_end_;  // empty: the file stays
 };
 
 enum class PathKind { absent, file, directory, other };
 PathKind path_kind(const std::string& path);
 void make_directory(const std::string& path);
 void remove_file(const std::string& path);
+// Where an error is on its way already, and matters more than a file that stays.
+void remove_quietly(const std::string& path) noexcept;
 // Only if it is empty; otherwise nothing happens.
 void remove_empty_directory(const std::string& path) noexcept;
-// A directory of plain files (a store or a checkpoint), and nothing else below it.
-void remove_flat_directory(const std::string& path);
 std::vector<std::string> list_directory(const std::string& path);
 void rename_path(const std::string& from, const std::string& to);
 void sync_directory(const std::string& path);
@@ -94,12 +106,19 @@ struct FileStamp {
 FileStamp file_stamp(const std::string& path);
 uint64_t free_disk_bytes(const std::string& path);
 std::string parent_directory(const std::string& path);
-// Throws a usage error where a file that is to be written is one of those that are read: they would be lost.
-void check_not_read(const std::string& path, std::string_view option, const std::vector<std::string>& inputs);
+// The same file, whatever the names and links that lead to it.
+bool same_file(const std::string& a, const std::string& b);
 // `limit` guards against a path that points at something huge.
 std::vector<unsigned char> read_whole_file(const std::string& path, uint64_t limit);
+// How the temporary of a file that is to be replaced is named.
+inline std::string temporary_path(const std::string& path) { return path + ".new"; }
 // Write a temporary, sync it, rename it over `path`, sync the directory: readers see the old bytes or the new.
-void replace_file(const std::string& path, std::span<const unsigned char> bytes);
+// `beginning`: as in File::create, of the temporary.
+void replace_file(const std::string& path, std::span<const unsigned char> bytes, std::string_view beginning);
+
+// Standard input, output or error that a parent has closed leads to /dev/null from here on: the next file that is opened
+// would take its number, and what is printed would end up in it.
+void open_standard_files();
 
 // While this is true, waiting for a pipe ends with ErrorKind::interrupted. Null: nothing ends it.
 void set_interrupt_flag(const std::atomic<bool>* flag);
@@ -128,6 +147,7 @@ struct FileCall {
 };
 struct FileVerdict {
   int error = 0;                              // an errno makes the call fail with it
+  bool lost = false;                          // a rename, remove or sync reports success and does nothing
   std::optional<uint64_t> shortened_to = {};  // a read or write moves at most this many bytes (at least 1)
 };
 using FileHook = std::function<FileVerdict(const FileCall&)>;

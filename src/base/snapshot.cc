@@ -10,7 +10,6 @@ namespace linblock {
 namespace {
 
 // magic; then for each array: name bytes u64, array bytes u64, name, array; at the end the checksum of all before it
-constexpr std::string_view kMagic = "LBSNAP01";
 constexpr size_t kPiece = size_t{256} << 10;
 constexpr uint64_t kMostName = 256;
 
@@ -20,15 +19,15 @@ std::span<const unsigned char> bytes_of(std::string_view text) {
 
 }  // namespace
 
-SnapshotWriter::SnapshotWriter(const std::string& path) : path_(path), file_(File::create(path + ".new")) {
-  write(bytes_of(kMagic));
+SnapshotWriter::SnapshotWriter(const std::string& path) : path_(path), file_(File::create(temporary_path(path), kSnapshotMagic)) {
+  write(bytes_of(kSnapshotMagic));
 }
 
 SnapshotWriter::~SnapshotWriter() {
   if (committed_) return;
   try {
     file_ = File();
-    remove_file(path_ + ".new");
+    remove_file(temporary_path(path_));
   } catch (...) {  // NOLINT(bugprone-empty-catch): what brought us here matters more
   }
 }
@@ -57,7 +56,7 @@ void SnapshotWriter::commit() {
   file_.write_next(sum);
   file_.sync();
   file_.close();
-  rename_path(path_ + ".new", path_);
+  rename_path(temporary_path(path_), path_);
   committed_ = true;
   sync_directory(parent_directory(path_));
 }
@@ -66,7 +65,7 @@ SnapshotReader::SnapshotReader(const std::string& path, std::string remedy)
     : file_(File::open_read(path)), remedy_(std::move(remedy)) {
   const auto refuse = [&] { fail(ErrorKind::damaged, "'{}' is damaged: {}", path, remedy_); };
   const uint64_t size = file_.size();
-  if (size < kMagic.size() + 8) refuse();
+  if (size < kSnapshotMagic.size() + 8) refuse();
   const uint64_t end = size - 8;
   Checksum sum;
   std::vector<unsigned char> piece(kPiece);
@@ -78,10 +77,10 @@ SnapshotReader::SnapshotReader(const std::string& path, std::string remedy)
   unsigned char stored[8];
   file_.read_exactly_at(stored, end);
   if (load<uint64_t>(stored) != sum.value()) refuse();
-  std::string magic(kMagic.size(), ' ');
+  std::string magic(kSnapshotMagic.size(), ' ');
   file_.read_exactly_at({reinterpret_cast<unsigned char*>(magic.data()), magic.size()}, 0);
-  if (magic != kMagic) refuse();
-  for (uint64_t at = kMagic.size(); at < end;) {
+  if (magic != kSnapshotMagic) refuse();
+  for (uint64_t at = kSnapshotMagic.size(); at < end;) {
     unsigned char sizes[16];
     if (end - at < sizeof(sizes)) refuse();
     file_.read_exactly_at(sizes, at);

@@ -14,6 +14,9 @@
 
 namespace linblock {
 
+// How every such file begins.
+inline constexpr std::string_view kSnapshotMagic = "LBSNAP01";
+
 class SnapshotWriter {
  public:
   // Nothing is seen under `path` before commit(), and nothing is left where it is not reached.

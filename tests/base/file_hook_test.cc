@@ -30,7 +30,7 @@ std::vector<unsigned char> bytes_of(const std::string& text) { return {text.begi
 // Every call once, in a folder of its own.
 void touch_everything(const std::string& folder) {
   const FileLock lock = FileLock::acquire(folder + "/LOCK", "test");
-  File file = File::create(folder + "/a");
+  File file = File::create(folder + "/a", "");
   file.write_at(bytes_of("abcdef"), 0);
   file.write_next(bytes_of("x"));
   file.sync();
@@ -42,7 +42,8 @@ void touch_everything(const std::string& folder) {
   again.read_at(bytes, 1);
   again.read_next(bytes);
   make_directory(folder + "/d");
-  remove_flat_directory(folder + "/d");
+  list_directory(folder + "/d");
+  remove_file(folder + "/b");
 }
 
 TEST(FileHook, IsToldOfEveryCallInOrder) {
@@ -87,7 +88,7 @@ TEST(FileHook, ExplainsAFullDiskAndMissingPermissions) {
     const Hooked hooked([errno_value = number](const FileCall& call) {
       return FileVerdict{.error = call.kind == Call::write ? errno_value : 0};
     });
-    const auto error = error_of([&] { File::create(folder / "f").write_at(bytes_of("x"), 0); });
+    const auto error = error_of([&] { File::create(folder / "f", "").write_at(bytes_of("x"), 0); });
     ASSERT_TRUE(error);
     EXPECT_NE(std::string(error->what()).find(words), std::string::npos) << error->what();
   }
@@ -100,7 +101,7 @@ TEST(FileHook, TriesAnInterruptedCallAgain) {
     const bool moves = call.kind == Call::read || call.kind == Call::write;
     return FileVerdict{.error = moves && interrupted++ % 2 == 0 ? EINTR : 0};
   });
-  File file = File::create(folder / "f");
+  File file = File::create(folder / "f", "");
   file.write_at(bytes_of("abc"), 0);
   file.write_next(bytes_of("xyz"));
   std::vector<unsigned char> back(3);
@@ -120,14 +121,14 @@ RC_GTEST_PROP(FileHook, ShortenedReadsAndWritesStillMoveEverything, ()) {
     ++calls;
     return FileVerdict{.shortened_to = most};
   });
-  File file = File::create(folder / "f");
+  File file = File::create(folder / "f", "");
   file.write_at(bytes, 10);
   RC_ASSERT(calls == 1 + (size + std::max<uint64_t>(most, 1) - 1) / std::max<uint64_t>(most, 1));
   std::vector<unsigned char> back(size);
   file.read_exactly_at(back, 10);
   RC_ASSERT(back == bytes);
   file.close();
-  File next = File::create(folder / "g");
+  File next = File::create(folder / "g", "");
   next.write_next(bytes);
   next.close();
   std::vector<unsigned char> read(size + 5);
@@ -143,15 +144,15 @@ TEST(FileHook, ToldOfOffsetsAndSizes) {
     if (call.kind == Call::write) places.emplace_back(call.offset, call.bytes);
     return FileVerdict{.shortened_to = 4};
   });
-  File::create(folder / "f").write_at(bytes_of("0123456789"), 100);
+  File::create(folder / "f", "").write_at(bytes_of("0123456789"), 100);
   EXPECT_EQ(places, (std::vector<std::pair<uint64_t, uint64_t>>{{100, 10}, {104, 6}, {108, 2}}));
 }
 
 TEST(ReplaceFile, PutsNewBytesInPlaceOfOldOnes) {
   const Folder folder;
-  replace_file(folder / "f", bytes_of("first"));
+  replace_file(folder / "f", bytes_of("first"), "");
   EXPECT_EQ(test::read_file(folder / "f"), "first");
-  replace_file(folder / "f", bytes_of("2nd"));
+  replace_file(folder / "f", bytes_of("2nd"), "");
   EXPECT_EQ(test::read_file(folder / "f"), "2nd");
   EXPECT_EQ(list_directory(folder.path()), std::vector<std::string>{"f"});
 }
@@ -170,13 +171,13 @@ TEST(ReplaceFile, LeavesTheOldBytesWhenAnyCallFails) {
         failed.push_back(call.kind);
         return FileVerdict{.error = ENOSPC};
       });
-      error = error_of([&] { replace_file(folder / "f", bytes_of("brand new")); });
+      error = error_of([&] { replace_file(folder / "f", bytes_of("brand new"), ""); });
     }
     if (number <= failing) break;
     ASSERT_TRUE(error) << "call " << failing;
     EXPECT_EQ(error->kind(), ErrorKind::io);
     EXPECT_EQ(test::read_file(folder / "f"), failed.back() == Call::sync_directory ? "brand new" : "old");
-    replace_file(folder / "f", bytes_of("next try"));
+    replace_file(folder / "f", bytes_of("next try"), "");
     EXPECT_EQ(test::read_file(folder / "f"), "next try") << "what the failure left is in the way";
     EXPECT_EQ(list_directory(folder.path()), std::vector<std::string>{"f"});
   }
@@ -191,7 +192,7 @@ TEST(ReplaceFile, SyncsTheBytesBeforeTheRenameAndTheFolderAfterIt) {
     calls.emplace_back(call.kind, call.target.empty() ? call.path : call.target);
     return FileVerdict{};
   });
-  replace_file(folder / "f", bytes_of("bytes"));
+  replace_file(folder / "f", bytes_of("bytes"), "");
   const std::string temporary = folder / "f.new";
   EXPECT_EQ(calls, (std::vector<std::pair<Call, std::string>>{
                        {Call::create, temporary},

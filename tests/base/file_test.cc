@@ -23,7 +23,7 @@ std::vector<unsigned char> bytes_of(const std::string& text) { return {text.begi
 
 TEST(File, WritesAndReadsAtAnyOffset) {
   const Folder folder;
-  File file = File::create(folder / "f");
+  File file = File::create(folder / "f", "");
   file.write_at(bytes_of("world"), 6);
   file.write_at(bytes_of("hello "), 0);
   std::vector<unsigned char> back(5);
@@ -70,7 +70,7 @@ TEST(File, SaysThatAFileToReadDoesNotExist) {
 
 TEST(File, SaysThatTheFolderOfANewFileDoesNotExist) {
   const Folder folder;
-  EXPECT_THAT([&] { File::create(folder / "absent/f"); },
+  EXPECT_THAT([&] { File::create(folder / "absent/f", ""); },
               fails_with(ErrorKind::io, "the folder '" + (folder / "absent") + "' does not exist"));
   EXPECT_THAT([&] { make_directory(folder / "absent/d"); },
               fails_with(ErrorKind::io, "the folder '" + (folder / "absent") + "' does not exist"));
@@ -79,7 +79,7 @@ TEST(File, SaysThatTheFolderOfANewFileDoesNotExist) {
 TEST(File, TruncatesWhatItCreatesAnew) {
   const Folder folder;
   test::write_file(folder / "f", "something long");
-  File file = File::create(folder / "f");
+  File file = File::create(folder / "f", "");
   file.write_next(bytes_of("ab"));
   file.write_next(bytes_of("c"));
   file.close();
@@ -120,7 +120,11 @@ TEST(File, ListsMakesAndRemovesFolders) {
   test::write_file(folder / "d/b", "x");
   test::write_file(folder / "d/a", "x");
   EXPECT_THAT(list_directory(folder / "d"), ElementsAre("a", "b"));
-  remove_flat_directory(folder / "d");
+  remove_empty_directory(folder / "d");
+  EXPECT_EQ(path_kind(folder / "d"), PathKind::directory) << "it is not empty";
+  remove_file(folder / "d/a");
+  remove_file(folder / "d/b");
+  remove_empty_directory(folder / "d");
   EXPECT_EQ(path_kind(folder / "d"), PathKind::absent);
   EXPECT_THAT([&] { list_directory(folder / "d"); }, fails_with(ErrorKind::io, folder / "d"));
 }
@@ -133,11 +137,30 @@ TEST(File, RemovesAFileThatMayBeGoneAlready) {
   EXPECT_NO_THROW(remove_file(folder / "f"));
 }
 
-TEST(File, DoesNotRemoveAFolderWithFoldersInIt) {
+TEST(File, IsNotCreatedThroughALinkUnlessTheUserNamedIt) {
   const Folder folder;
-  std::filesystem::create_directories(folder / "d/below");
-  EXPECT_THAT([&] { remove_flat_directory(folder / "d"); }, fails_with(ErrorKind::io, folder / "d"));
-  EXPECT_EQ(path_kind(folder / "d/below"), PathKind::directory);
+  test::write_file(folder / "victim", "precious");
+  std::filesystem::create_symlink(folder / "victim", folder / "link");
+  EXPECT_THAT([&] { File::create(folder / "link", ""); }, fails_with(ErrorKind::usage, "is a symbolic link"));
+  EXPECT_THAT([&] { File::open_update(folder / "link"); }, fails_with(ErrorKind::usage, "is a symbolic link"));
+  EXPECT_EQ(test::read_file(folder / "victim"), "precious");
+  File::create_output(folder / "link").close();
+  EXPECT_EQ(test::read_file(folder / "victim"), "");
+}
+
+TEST(File, IsCreatedInThePlaceOfNothingButWhatBeginsTheSame) {
+  const Folder folder;
+  for (const char* ours : {"", "HEAD", "HEADER", "HEADER and more"}) {
+    test::write_file(folder / "f", ours);
+    File::create(folder / "f", "HEADER").close();
+    EXPECT_EQ(test::read_file(folder / "f"), "") << ours;
+  }
+  for (const char* foreign : {"head", "X", "HEADless and more"}) {
+    test::write_file(folder / "f", foreign);
+    EXPECT_THAT([&] { File::create(folder / "f", "HEADER"); },
+                fails_with(ErrorKind::usage, "linblock did not write it"));
+    EXPECT_EQ(test::read_file(folder / "f"), foreign);
+  }
 }
 
 TEST(File, NamesTheFolderOfAPath) {
