@@ -299,7 +299,7 @@ class Building {
       writer_.close_bucket(0);
       done_ += draft.page_begin[page + 1] - draft.page_begin[page];
       moved_.notify_one();
-      while (writer_.pending() > plan_.threads) writer_.seal_one();
+      while (writer_.pending() > plan_.threads && writer_.seal_one()) continue;
       context_.observer(done_, plan_.rows());
     }
     while (writer_.seal_one()) continue;
@@ -327,7 +327,8 @@ void note_seconds(const std::string& index, double seconds, bool extended) {
   try {
     const double before = extended ? forest_build_seconds(parent_directory(index)) : 0;
     const std::string text = nlohmann::ordered_json{{"seconds", before + seconds}}.dump() + "\n";
-    replace_file(index + "/" + format::kBuiltName, {reinterpret_cast<const unsigned char*>(text.data()), text.size()});
+    replace_file(index + "/" + format::kBuiltName, {reinterpret_cast<const unsigned char*>(text.data()), text.size()},
+                 format::kBuiltBeginning);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): nothing depends on it
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "base/error.h"
@@ -19,6 +20,14 @@ void resize_exactly(std::vector<T>& values, size_t count) {
     values.reserve(count);
   }
   values.resize(count);
+}
+
+// By their bits, without branches: as fast as memory.
+bool all_finite(std::span<const float> values) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t bad = 0;
+  for (const float value : values) bad |= (std::bit_cast<uint32_t>(value) & kExponent) == kExponent ? 1U : 0U;
+  return bad == 0;
 }
 
 }  // namespace
@@ -139,6 +148,8 @@ void Chunk::parse_weights(const SectionPlace& section) {
     refuse("its row weights have an unknown encoding or a wrong size");
   resize_exactly(weights_, rows_);
   if (rows_ > 0) std::memcpy(weights_.data(), section.bytes.data(), section.bytes.size());
+  if (!all_finite(weights_) || std::any_of(weights_.begin(), weights_.end(), [](float weight) { return weight < 0; }))
+    refuse("a row weight is not a number from 0 up");
   for (float& weight : weights_)
     if (weight == 0) weight = 0;  // never -0, which is a removed row's
 }
@@ -201,6 +212,11 @@ void Chunk::place_rows() {
   if (nonzeros != nonzeros_ || index_bytes != indices_.size()) refuse("its rows are shorter than its contents");
 }
 
+// No solver ends on values that are not numbers.
+void Chunk::expect_finite_values() const {
+  if (!all_finite(values_)) refuse("a value is not a finite number");
+}
+
 void Chunk::parse_values(const SectionPlace& section) {
   const std::span<const unsigned char> bytes = section.bytes;
   const auto floats = [](std::span<const unsigned char> from, size_t count) {
@@ -216,7 +232,7 @@ void Chunk::parse_values(const SectionPlace& section) {
     case format::Values::per_row:
       if (bytes.size() != 4 * rows_) break;
       values_ = floats(bytes, rows_);
-      return;
+      return expect_finite_values();
     case format::Values::dictionary: {
       if (bytes.size() < 4) break;
       const size_t distinct = load<uint32_t>(bytes.data());
@@ -225,12 +241,12 @@ void Chunk::parse_values(const SectionPlace& section) {
       value_codes_ = bytes.subspan(4 + 4 * distinct);
       for (const unsigned char code : value_codes_)
         if (code >= distinct) refuse("a value is not in its dictionary");
-      return;
+      return expect_finite_values();
     }
     case format::Values::each:
       if (bytes.size() != 4 * nonzeros_) break;
       values_ = floats(bytes, nonzeros_);
-      return;
+      return expect_finite_values();
   }
   refuse("its values have an unknown encoding or a wrong size");
 }

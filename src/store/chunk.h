@@ -147,6 +147,7 @@ class Chunk {
   void parse_labels(const SectionPlace& section);
   void parse_weights(const SectionPlace& section);
   void parse_values(const SectionPlace& section);
+  void expect_finite_values() const;
   void parse_numbers(const SectionPlace& section, std::vector<uint32_t>& out) const;
   void place_rows();
   void decode_row(size_t row, uint32_t* index) const;

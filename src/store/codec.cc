@@ -115,10 +115,10 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 // Reads back, from the disk and not from the page cache, what it has just written.
 double measure_disk(const std::string& folder) {
   constexpr size_t kBytes = size_t{2} << 20;
-  const std::string path = folder + "/codec-probe";
+  const std::string path = fmt::format("{}/{}", folder, format::kProbeName);
   std::vector<unsigned char> bytes(kBytes);
   for (size_t i = 0; i < kBytes; i += 8) store(&bytes[i], i * 0x9e3779b97f4a7c15ULL);
-  File file = File::create(path);
+  File file = File::create(path, "");
   file.write_at(bytes, 0);
   file.sync();
   file.drop_from_cache();
@@ -161,7 +161,8 @@ CodecChoice choose_codec(std::span<const unsigned char> sample_chunk, const std:
       choice.codec = codec;
     }
   }
-  choice.reason = fmt::format("measured: the disk reads {:.0f} MB/s{}", disk / 1e6, tried);
+  choice.reason = "chosen by measuring the disk and the codecs";
+  choice.measured = fmt::format("the disk reads {:.0f} MB/s{}", disk / 1e6, tried);
   return choice;
 }
 

@@ -24,7 +24,8 @@ void decompress(Codec codec, std::span<const unsigned char> stored, size_t raw_b
 
 struct CodecChoice {
   Codec codec = Codec::none;
-  std::string reason;
+  std::string reason;         // the same words whenever the same codec is chosen
+  std::string measured = {};  // the rates behind it, which are others each time
 };
 // Writes a few megabytes in `folder` and reads them back to learn the disk's rate, decodes `sample_chunk` with each
 // codec, and takes the one that needs least time to read and decode; `none` unless another is clearly better.

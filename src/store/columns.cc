@@ -14,8 +14,7 @@ ColumnsState columns_state(const Store& rows) {
 void remove_columns(const std::string& store) {
   const std::string path = columns_path(store);
   if (path_kind(path) != PathKind::directory) return;
-  remove_file(manifest_path(path));  // first: what a kill leaves then is no store
-  remove_flat_directory(path);
+  remove_own_directory(path, store_directory(), format::kManifestName);  // what a kill leaves then is no store
 }
 
 Columns Columns::open(const Store& rows) {

@@ -60,7 +60,7 @@ void StoreEntries::for_each(const std::function<void(std::span<const Entry>)>& t
 }
 
 SpilledEntries::SpilledEntries(std::string path, const std::atomic<bool>* stop)
-    : path_(std::move(path)), stop_(stop), file_(File::create(path_)) {}
+    : path_(std::move(path)), stop_(stop), file_(File::create(path_, "")) {}
 
 SpilledEntries::~SpilledEntries() {
   try {

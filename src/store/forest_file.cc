@@ -110,7 +110,7 @@ ForestNode decode_node(std::span<const unsigned char> bytes, const std::string& 
 }
 
 ForestFileWriter::ForestFileWriter(const std::string& index, uint64_t seal, uint64_t number)
-    : file_(File::create(forest_path(index, number))),
+    : file_(File::create(forest_path(index, number), format::kForestMagic)),
       seal_(seal),
       info_{.number = number},
       header_(header(seal, number)),

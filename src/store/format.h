@@ -21,7 +21,11 @@ inline constexpr const char* kFeaturesName = "FEATURES";
 inline constexpr const char* kLockName = "LOCK";
 inline constexpr const char* kColumnsName = "columns";
 inline constexpr const char* kIndexName = "index";
-inline constexpr const char* kBuiltName = "BUILT";
+inline constexpr const char* kBuiltName = "BUILT";    // what was measured while it was made: for people
+inline constexpr const char* kSourceName = "SOURCE";  // of a store that 'train' made: the text and its options
+inline constexpr const char* kProbeName = "codec-probe";
+inline constexpr std::string_view kBuiltBeginning = "{\"";
+inline constexpr std::string_view kSourceBeginning = "{\n \"files\"";
 
 // Segments begin with a header page; chunks begin at multiples of a page.
 inline constexpr uint64_t kPageBytes = 4096;
@@ -45,6 +49,7 @@ inline constexpr uint64_t kSmallestChunkBytes = 4096;
 inline constexpr uint64_t kMostChunkRows = uint64_t{1} << 20;
 inline constexpr size_t kMostLabels = 65536;
 inline constexpr uint32_t kMostBuckets = 4096;
+inline constexpr uint64_t kMostFrequent = (uint64_t{1} << 24) / 4;  // features that are numbered first
 inline constexpr uint64_t kMostManifestBytes = uint64_t{1} << 26;
 
 enum class Codec : uint32_t { none = 0, lz4 = 1, zstd = 2, zlib = 3 };

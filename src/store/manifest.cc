@@ -1,6 +1,7 @@
 #include "store/manifest.h"
 
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -68,26 +69,44 @@ Json forest_to_json(const ForestInfo& forest) {
           {"files", files}};
 }
 
+// Counts of things that take at least a bit each somewhere: sums and products of a few of them do not overflow.
+constexpr uint64_t kMostOfAnything = uint64_t{1} << 56;
+
+// A whole number within a limit; nlohmann would turn -1, 1.5 and true into one silently.
+uint64_t whole(const Json& json, const char* name, uint64_t limit = kMostOfAnything) {
+  const Json& value = json.at(name);
+  if (!value.is_number_unsigned())
+    fail(ErrorKind::damaged, "its {} is '{}', not a whole number", name, value.dump().substr(0, 40));
+  return checked_size(value.get<uint64_t>(), limit, fmt::format("its {}", name));
+}
+
+double finite(const Json& json, const char* name) {
+  const Json& value = json.at(name);
+  if (!value.is_number() || !std::isfinite(value.get<double>()))
+    fail(ErrorKind::damaged, "its {} is '{}', not a number", name, value.dump().substr(0, 40));
+  return value.get<double>();
+}
+
 ForestInfo forest_from_json(const Json& json) {
   ForestInfo forest;
   forest.rows_seal = from_hex(json.at("rows_seal"));
-  forest.removed_number = json.at("removed_number");
+  forest.removed_number = whole(json, "removed_number");
   forest.removed_checksum = from_hex(json.at("removed_checksum"));
   for (const Json& entry : json.at("covered"))
     forest.covered.push_back(
-        {.number = entry.at("number"), .directory_checksum = from_hex(entry.at("directory_checksum"))});
-  forest.tree_rows = json.at("tree_rows");
-  forest.branch = json.at("branch");
-  forest.bias = json.at("bias");
-  forest.page_bytes = json.at("page_bytes");
+        {.number = whole(entry, "number"), .directory_checksum = from_hex(entry.at("directory_checksum"))});
+  forest.tree_rows = whole(json, "tree_rows");
+  forest.branch = static_cast<uint32_t>(whole(json, "branch", format::kMostBranch));
+  forest.bias = finite(json, "bias");
+  forest.page_bytes = whole(json, "page_bytes");
   for (const Json& entry : json.at("files"))
-    forest.files.push_back({.number = entry.at("number"),
-                            .bytes = entry.at("bytes"),
-                            .trees = entry.at("trees"),
-                            .nodes = entry.at("nodes"),
+    forest.files.push_back({.number = whole(entry, "number"),
+                            .bytes = whole(entry, "bytes"),
+                            .trees = whole(entry, "trees", UINT32_MAX),
+                            .nodes = whole(entry, "nodes", UINT32_MAX),
                             .checksum = from_hex(entry.at("checksum")),
-                            .nearest_angle = entry.at("nearest_angle"),
-                            .mean_angle = entry.at("mean_angle")});
+                            .nearest_angle = finite(entry, "nearest_angle"),
+                            .mean_angle = finite(entry, "mean_angle")});
   return forest;
 }
 
@@ -165,50 +184,54 @@ std::map<int32_t, uint64_t> labels_from(const std::string& text) {
   return labels;
 }
 
+SegmentInfo segment_from_json(const Json& json) {
+  return {.number = whole(json, "number"),
+          .bytes = whole(json, "bytes"),
+          // A reader holds all entries of the chunk table, whose size in bytes is a 32-bit number.
+          .chunks = whole(json, "chunks", UINT32_MAX / format::kDirectoryEntryBytes),
+          .rows = whole(json, "rows"),
+          .nonzeros = whole(json, "nonzeros"),
+          .first_row = whole(json, "first_row"),
+          .directory_checksum = from_hex(json.at("directory_checksum"))};
+}
+
 StoreInfo from_json(const Json& json) {
   StoreInfo info;
   info.axis = axis_from(json.at("axis").get<std::string>());
   info.seal = from_hex(json.at("seal"));
-  info.seed = json.at("seed");
-  info.buckets = json.at("buckets");
-  info.chunk_bytes = json.at("chunk_bytes");
-  info.width_set = json.at("width_set");
+  info.seed = whole(json, "seed", UINT64_MAX);
+  info.buckets = static_cast<uint32_t>(whole(json, "buckets", format::kMostBuckets));
+  info.chunk_bytes = whole(json, "chunk_bytes", format::kLargestChunkBytes);
+  info.width_set = static_cast<unsigned>(whole(json, "width_set", format::kWidthSets.size() - 1));
   info.codec = codec_of(json.at("codec").get<std::string>());
   info.codec_reason = json.at("codec_reason");
-  info.index_base = json.at("index_base");
+  info.index_base = static_cast<int>(whole(json, "index_base", 1));
   info.index_base_given = json.at("index_base_given");
   info.normalized = json.at("normalized");
   info.weighted = json.at("weighted");
   info.has_features = json.at("has_features");
-  info.largest_index = json.at("largest_index");
-  info.rows = json.at("rows");
-  info.nonzeros = json.at("nonzeros");
-  info.next_row_id = json.at("next_row_id");
-  info.frequent_features = json.at("frequent_features");
+  info.largest_index = static_cast<uint32_t>(whole(json, "largest_index", format::kLargestIndex));
+  info.rows = whole(json, "rows");
+  info.nonzeros = whole(json, "nonzeros");
+  info.next_row_id = whole(json, "next_row_id");
+  info.frequent_features = whole(json, "frequent_features", format::kMostFrequent);
   info.features_checksum = from_hex(json.at("features_checksum"));
   info.labels = labels_from(json.at("labels").get_ref<const std::string&>());
-  for (const Json& entry : json.at("segments"))
-    info.segments.push_back({.number = entry.at("number"),
-                             .bytes = entry.at("bytes"),
-                             .chunks = entry.at("chunks"),
-                             .rows = entry.at("rows"),
-                             .nonzeros = entry.at("nonzeros"),
-                             .first_row = entry.at("first_row"),
-                             .directory_checksum = from_hex(entry.at("directory_checksum"))});
-  if (json.contains("next_segment")) info.next_segment = json.at("next_segment");
+  for (const Json& entry : json.at("segments")) info.segments.push_back(segment_from_json(entry));
+  if (json.contains("next_segment")) info.next_segment = whole(json, "next_segment");
   if (json.contains("removed")) {
     const Json& removed = json.at("removed");
-    info.removed = {.number = removed.at("number"),
-                    .rows = removed.at("rows"),
-                    .nonzeros = removed.at("nonzeros"),
+    info.removed = {.number = whole(removed, "number"),
+                    .rows = whole(removed, "rows"),
+                    .nonzeros = whole(removed, "nonzeros"),
                     .checksum = from_hex(removed.at("checksum"))};
   }
   if (info.axis == Axis::features) {
     info.rows_id = from_hex(json.at("rows_id"));
-    info.columns = json.at("columns");
+    info.columns = whole(json, "columns");
     const Json& facts = json.at("row_facts");
-    info.row_facts = {.number = facts.at("number"),
-                      .rows = facts.at("rows"),
+    info.row_facts = {.number = whole(facts, "number"),
+                      .rows = whole(facts, "rows", format::kLargestIndex),
                       .weighted = facts.at("weighted"),
                       .checksum = from_hex(facts.at("checksum"))};
   }
@@ -216,9 +239,12 @@ StoreInfo from_json(const Json& json) {
     info.rows_id = from_hex(json.at("rows_id"));
     info.forest = forest_from_json(json.at("forest"));
   }
-  checked_size(info.buckets, format::kMostBuckets, "the number of buckets");
-  checked_size(info.width_set, format::kWidthSets.size() - 1, "the index code's width set");
   if (info.buckets == 0) fail(ErrorKind::damaged, "it has no buckets");
+  if (info.chunk_bytes < format::kSmallestChunkBytes)
+    fail(ErrorKind::damaged, "its chunk_bytes are {}, and {} are the least", info.chunk_bytes,
+         format::kSmallestChunkBytes);
+  if (info.has_features && info.largest_index < static_cast<uint32_t>(info.index_base))
+    fail(ErrorKind::damaged, "its largest index is below its index base");
   return info;
 }
 
@@ -287,7 +313,7 @@ void write_manifest(const std::string& store, StoreInfo& info) {
   std::string text = to_json(info).dump(1) + "\n";
   info.id = checksum(bytes_of(text));
   text.insert(0, fmt::format("{} {} {} {}\n", format::kManifestMagic, format::kVersion, hex(info.id), text.size()));
-  replace_file(manifest_path(store), bytes_of(text));
+  replace_file(manifest_path(store), bytes_of(text), format::kManifestMagic);
 }
 
 StoreInfo read_manifest(const std::string& store) {
@@ -323,6 +349,17 @@ StoreInfo read_manifest(const std::string& store) {
   }
 }
 
+std::string codec_measured(const std::string& store) {
+  const std::string path = fmt::format("{}/{}", store, format::kBuiltName);
+  if (path_kind(path) != PathKind::file) return "";
+  try {
+    const std::vector<unsigned char> bytes = read_whole_file(path, uint64_t{1} << 16);
+    return Json::parse(bytes.begin(), bytes.end()).at("codec_measured").get<std::string>();
+  } catch (const std::exception&) {
+    return "";  // only for people to read
+  }
+}
+
 void expect_rows(const StoreInfo& info, const std::string& store) {
   if (info.axis == Axis::rows) return;
   fail(ErrorKind::input, "'{}' holds the {} of a store: name that store, the folder it is in", store,
@@ -345,37 +382,57 @@ bool may_be_committed(const std::string& store, const StoreInfo& info) {
 
 namespace {
 
-// PREFIX, digits, SUFFIX: a name that linblock gives. Other people's files are left alone.
-bool is_numbered(std::string_view name, std::string_view prefix, std::string_view suffix) {
-  if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size())
-    return false;
-  name.remove_prefix(prefix.size());
-  name.remove_suffix(suffix.size());
-  return name.find_first_not_of("0123456789") == std::string_view::npos;
+std::optional<std::string_view> beginning_of(std::string_view name) {
+  if (name == format::kManifestName) return format::kManifestMagic;
+  if (name == format::kFeaturesName) return format::kFeatureMagic;
+  if (name == format::kLockName) return kLockBeginning;
+  if (name == format::kSourceName) return format::kSourceBeginning;
+  if (name == format::kBuiltName) return format::kBuiltBeginning;
+  if (name == format::kProbeName) return "";
+  if (is_numbered(name, "segment-", ".rows")) return format::kSegmentMagic;
+  if (is_numbered(name, "segment-", ".directory")) return "";
+  if (is_numbered(name, "removed-")) return format::kRemovedMagic;
+  if (is_numbered(name, "rows-")) return format::kRowFactsMagic;
+  if (is_numbered(name, "spill-")) return "";
+  if (is_numbered(name, "forest-")) return format::kForestMagic;
+  return {};
 }
 
 }  // namespace
 
-void remove_leftovers(const std::string& store, const StoreInfo& info) {
+const OwnDirectory& store_directory() {
+  static const OwnDirectory kind{
+      .what = "store", .beginning_of = beginning_of, .subdirectories = {format::kColumnsName, format::kIndexName}};
+  return kind;
+}
+
+namespace {
+
+std::vector<std::string> leftovers_of(const std::string& store, const StoreInfo& info) {
   std::set<std::string> named;
   for (const SegmentInfo& segment : info.segments) {
     named.insert(segment_path(store, segment.number));
     named.insert(directory_path(store, segment.number));
   }
   if (info.removed.rows > 0) named.insert(removed_path(store, info.removed.number));
-  const bool columns = info.axis == Axis::features;
-  if (columns) named.insert(row_facts_path(store, info.row_facts.number));
-  const bool forest = info.axis == Axis::forest;
+  if (info.axis == Axis::features) named.insert(row_facts_path(store, info.row_facts.number));
   for (const ForestInfo::Trees& file : info.forest.files) named.insert(forest_path(store, file.number));
   std::vector<std::string> leftovers;
   for (const std::string& name : list_directory(store)) {
-    const bool ours = is_numbered(name, "segment-", ".rows") || is_numbered(name, "segment-", ".directory") ||
-                      is_numbered(name, "removed-", "") ||
-                      (columns && (is_numbered(name, "rows-", "") || is_numbered(name, "spill-", ""))) ||
-                      (forest && is_numbered(name, "forest-", ""));
+    const bool numbered = name.find('-') != std::string::npos;  // and so belongs to one state of the store alone
+    const std::optional<std::string_view> beginning = beginning_of(name);
     const std::string path = fmt::format("{}/{}", store, name);
-    if (ours && !named.contains(path)) leftovers.push_back(path);
+    if (numbered && beginning && !named.contains(path) && file_begins_as(path, *beginning)) leftovers.push_back(path);
   }
+  return leftovers;
+}
+
+}  // namespace
+
+bool has_leftovers(const std::string& store, const StoreInfo& info) { return !leftovers_of(store, info).empty(); }
+
+void remove_leftovers(const std::string& store, const StoreInfo& info) {
+  const std::vector<std::string> leftovers = leftovers_of(store, info);
   if (leftovers.empty()) return;
   sync_directory(store);  // the manifest that does without them must not be lost in a power cut and these not
   for (const std::string& path : leftovers) remove_file(path);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/own_files.h"
 #include "store/codec.h"
 
 namespace linblock {
@@ -145,6 +146,13 @@ bool may_be_committed(const std::string& store, const StoreInfo& info);
 // Deletes the numbered files (segments, lists of removed rows, a column store's row facts and spills, an index's trees)
 // that `info`, the store's manifest, does not name. For a writer that holds the lock.
 void remove_leftovers(const std::string& store, const StoreInfo& info);
+bool has_leftovers(const std::string& store, const StoreInfo& info);
+// The files of a store, of its columns and of its index.
+const OwnDirectory& store_directory();
+
+// What was measured when a codec was chosen for the store: words for people, empty if nothing was. They are beside the
+// manifest, in BUILT, so that equal contents have equal ids.
+std::string codec_measured(const std::string& store);
 
 // Throws ErrorKind::input where a store holds columns or an index: for whoever needs rows.
 void expect_rows(const StoreInfo& info, const std::string& store);

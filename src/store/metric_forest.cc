@@ -32,8 +32,7 @@ ForestState forest_state(const Store& rows) {
 void remove_forest(const std::string& store) {
   const std::string path = index_path(store);
   if (path_kind(path) != PathKind::directory) return;
-  remove_file(manifest_path(path));  // first: what a kill leaves then is no store
-  remove_flat_directory(path);
+  remove_own_directory(path, store_directory(), format::kManifestName);  // what a kill leaves then is no store
 }
 
 double forest_build_seconds(const std::string& store) {

@@ -88,10 +88,7 @@ class Packer {
         source_(inputs, plan_.piece_bytes, plan_.longest_line, plan_.window_bytes),
         writer_(writer) {
     if (!options.weights.empty()) weights_.emplace(options.weights);
-    if (!options.rejects.empty()) {
-      check_not_read(options.rejects, "--rejects", inputs);
-      rejects_ = File::create(options.rejects);
-    }
+    if (!options.rejects.empty()) rejects_ = File::create_output(options.rejects);
     parsing_.most_bad = options.max_bad_rows;
     const StoreInfo& info = writer.info();
     const bool settled = info.has_features || info.index_base_given;  // an existing store's base
@@ -209,7 +206,8 @@ void Packer::begin_store() {
                      .buckets = plan_.buckets,
                      .chunk_bytes = plan_.chunk_bytes,
                      .normalized = options_.normalize,
-                     .index_base = options_.index_base};
+                     .index_base = options_.index_base,
+                     .source = options_.source};
   // Small data in many buckets would be all padding.
   if (whole_input)
     store.buckets = static_cast<uint32_t>(std::clamp<uint64_t>(text_bytes / 2 / plan_.chunk_bytes, 1, plan_.buckets));
@@ -217,6 +215,8 @@ void Packer::begin_store() {
     CodecChoice choice = choose_codec(sample.chunk.span(), writer_.folder());
     store.codec = choice.codec;
     store.codec_reason = std::move(choice.reason);
+    if (!choice.measured.empty())
+      store.measured = fmt::format("{{\"codec_measured\": \"{}\"}}\n", choice.measured);
   } else {
     store.codec = codec_of(options_.codec);
   }

@@ -22,6 +22,7 @@ struct PackOptions {
   std::string weights;  // a file with one number a row; empty: none
   uint64_t max_bad_rows = 0;
   std::string rejects;  // where skipped lines go; empty: nowhere
+  std::string source;   // what SOURCE says, of a store that is made for one training; empty: there is no SOURCE
 };
 
 inline constexpr uint64_t kLeastPackMemory = uint64_t{16} << 20;

@@ -27,7 +27,7 @@ void write_removed(const std::string& store, StoreInfo& info, std::span<const ui
   std::vector<unsigned char> bytes = header(info.seal, number);
   bytes.resize(bytes.size() + ids.size_bytes());
   if (!ids.empty()) std::memcpy(bytes.data() + format::kRemovedHeaderBytes, ids.data(), ids.size_bytes());
-  File file = File::create(removed_path(store, number));
+  File file = File::create(removed_path(store, number), format::kRemovedMagic);
   file.write_at(bytes, 0);
   file.sync();
   file.close();
@@ -42,11 +42,10 @@ std::vector<uint64_t> read_removed(const std::string& store, const StoreInfo& in
   const auto refuse = [&](const char* why) { fail(ErrorKind::damaged, "'{}' is damaged: {}", path, why); };
   expect_present(path);
   const uint64_t size = format::kRemovedHeaderBytes + sizeof(uint64_t) * info.removed.rows;
-  // One byte more than it should have, to see that it ends there.
-  std::vector<unsigned char> bytes(size + 1);
   const File file = File::open_read(path);
-  if (file.read_at(bytes, 0) != size) refuse("it has another size than the manifest says");
-  bytes.pop_back();
+  if (file.size() != size) refuse("it has another size than the manifest says");
+  std::vector<unsigned char> bytes(size);
+  file.read_exactly_at(bytes, 0);
   if (checksum(bytes) != info.removed.checksum) refuse("its checksum does not match");
   const std::vector<unsigned char> expected = header(info.seal, info.removed.number);
   if (!std::equal(expected.begin(), expected.end(), bytes.begin())) refuse("its header is not this store's");

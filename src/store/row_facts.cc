@@ -54,7 +54,7 @@ void read_pieces(const std::string& columns, const StoreInfo& info,
 }  // namespace
 
 RowFactsWriter::RowFactsWriter(const std::string& columns, uint64_t seal, uint64_t number, bool weighted)
-    : file_(File::create(row_facts_path(columns, number))),
+    : file_(File::create(row_facts_path(columns, number), format::kRowFactsMagic)),
       info_{.number = number, .weighted = weighted},
       bytes_(header(seal, number)) {
   bytes_.reserve(bytes_.size() + kPieceRows * fact_bytes(info_));

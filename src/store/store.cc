@@ -76,9 +76,24 @@ Store Store::open(const std::string& path) {
       return store;
     } catch (const Error&) {
       // A writer may have committed since, and deleted what this manifest names: then there is a newer one to try.
-      if (attempt == kMostAttempts || read_manifest(path).id == store.info_.id) throw;
+      if (!store.was_replaced()) throw;
+      if (attempt == kMostAttempts || path_kind(manifest_path(path)) != PathKind::file) store.refuse_replaced();
     }
   }
+}
+
+bool Store::was_replaced() const {
+  try {
+    return path_kind(manifest_path(path_)) != PathKind::file || read_manifest(path_).id != info_.id;
+  } catch (const Error&) {
+    return false;  // whatever it is, it is not a newer state
+  }
+}
+
+void Store::refuse_replaced() const {
+  fail(ErrorKind::io,
+       "'{}' was changed or replaced by another process while this command was reading it: run the command again",
+       path_);
 }
 
 void Store::read_files() {
@@ -124,15 +139,20 @@ std::vector<uint64_t> Store::removed_ids() const {
 }
 
 const FeatureMap& Store::features() const {
-  if (!features_) features_ = read_features();
+  if (!features_) try {
+      features_ = read_features();
+    } catch (const Error&) {
+      if (was_replaced()) refuse_replaced();
+      throw;
+    }
   return *features_;
 }
 
 FeatureMap Store::read_features() const {
   const std::string path = features_path(path_);
   expect_present(path);
-  const std::vector<unsigned char> bytes = read_whole_file(path, uint64_t{1} << 24);
   const uint64_t count = info_.frequent_features;
+  const std::vector<unsigned char> bytes = read_whole_file(path, 16 + 4 * format::kMostFrequent);
   if (bytes.size() != 16 + 4 * count || checksum(bytes) != info_.features_checksum)
     fail(ErrorKind::damaged, "'{}' is damaged: its checksum does not match", path);
   std::vector<uint32_t> frequent(count);
@@ -175,6 +195,10 @@ void Store::read_directory(uint32_t segment) {
                           .checksum = load<uint64_t>(entry + 8)};
     checked_size(chunk.bucket, info_.buckets - 1, "'" + path + "': a chunk's bucket");
     checked_size(chunk.raw_bytes, 2 * format::kLargestChunkBytes, "'" + path + "': a chunk's size");
+    // What the bytes can hold: a row may take none at all, a nonzero takes a bit or more.
+    checked_size(chunk.rows, format::kMostChunkRows, "'" + path + "': a chunk's number of rows");
+    checked_size(chunk.nonzeros, 8 * uint64_t{chunk.raw_bytes}, "'" + path + "': a chunk's number of nonzeros");
+    checked_size(chunk.first_row, UINT64_MAX / 2, "'" + path + "': a chunk's first row");
     offset += chunk.extent();
     rows += chunk.rows;
     nonzeros += chunk.nonzeros;

@@ -70,6 +70,9 @@ class Store {
   void read_files();
   void read_directory(uint32_t segment);
   void read_removed();
+  // The path leads to another state by now, or to none.
+  bool was_replaced() const;
+  [[noreturn]] void refuse_replaced() const;
   FeatureMap read_features() const;
 
   std::string path_;

@@ -18,11 +18,23 @@ constexpr size_t kMostSealed = 8;                         // finished chunks tha
 constexpr uint64_t kDiskCheckBytes = uint64_t{32} << 20;  // how often free space is looked at
 constexpr uint64_t kDiskReserve = uint64_t{4} << 20;      // left for the directory, the manifest and other people
 
+std::span<const unsigned char> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
+}
+
+// In a directory that nobody sees before it is renamed.
+void write_new(const std::string& path, std::span<const unsigned char> bytes, std::string_view beginning) {
+  File file = File::create(path, beginning);
+  file.write_at(bytes, 0);
+  file.sync();
+  file.close();
+}
+
 }  // namespace
 
-StoreWriter::StoreWriter(const std::string& path) : path_(path), folder_(path + ".partial") {
+StoreWriter::StoreWriter(const std::string& path) : path_(path) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
-  folder_ = path_ + ".partial";
+  folder_ = partial_path(path_);
   switch (path_kind(path_)) {
     case PathKind::absent: break;
     case PathKind::directory:
@@ -33,9 +45,9 @@ StoreWriter::StoreWriter(const std::string& path) : path_(path), folder_(path + 
   const bool created = path_kind(folder_) == PathKind::absent;
   if (created) make_directory(folder_);
   try {
-    lock_.emplace(FileLock::acquire(folder_ + "/" + format::kLockName, "packing"));
-    for (const std::string& name : list_directory(folder_))
-      if (name != format::kLockName) remove_file(folder_ + "/" + name);
+    expect_own(folder_, store_directory(), "move it away, or choose another name for the store");
+    lock_.emplace(FileLock::acquire(folder_ + "/" + format::kLockName, "packing", path_));
+    remove_own_files(folder_, store_directory(), format::kLockName);
   } catch (...) {
     // Without the lock, another writer may have come first: what it has there is not ours to remove.
     if (lock_)
@@ -76,6 +88,11 @@ std::unique_ptr<StoreWriter> StoreWriter::rewrite(const std::string& path) {
   info.labels.clear();
   info.removed = {.number = info.removed.number};
   return writer;
+}
+
+void StoreWriter::clean(const std::string& path) {
+  const FileLock lock = FileLock::acquire(path + "/" + format::kLockName, "cleaning up");
+  remove_leftovers(path, read_manifest(path));
 }
 
 StoreInfo StoreWriter::enter(const StoreInfo& rows, const std::string& path, const std::string& folder, Axis axis,
@@ -180,14 +197,19 @@ void StoreWriter::discard() noexcept {
       remove_file(features_path(folder_));
       remove_empty_directory(folder_);
     } else if (path_kind(folder_) == PathKind::directory) {
-      remove_flat_directory(folder_);
+      remove_own_files(folder_, store_directory());
+      remove_empty_directory(folder_);
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch)
   }
 }
 
+std::string source_line(const StoreInfo& info) { return fmt::format("\nstore {:016x}\n", info.id); }
+
 void StoreWriter::begin(const StoreOptions& options, FeatureMap features, unsigned width_set, uint64_t fingerprint) {
   set_layout(options);
+  measured_ = options.measured;
+  source_ = options.source;
   info_.width_set = width_set;
   info_.index_base = options.index_base == 0 ? 0 : 1;
   features_ = std::move(features);
@@ -215,8 +237,8 @@ void StoreWriter::start_segment() {
   segment_.number = info_.new_segment_number();
   segment_.first_row = info_.next_row_id;
   segment_.bytes = format::kPageBytes;
-  segment_file_ = File::create(segment_path(folder_, segment_.number));
-  directory_file_ = File::create(directory_path(folder_, segment_.number));
+  segment_file_ = File::create(segment_path(folder_, segment_.number), format::kSegmentMagic);
+  directory_file_ = File::create(directory_path(folder_, segment_.number), "");
   segment_file_.write_at(segment_header(info_.seal, segment_.number), 0);
   buckets_.resize(info_.buckets);
 }
@@ -412,15 +434,19 @@ void StoreWriter::commit() {
       encode_frequent({features_.frequent().begin(), features_.frequent().end()});
   info_.features_checksum = checksum(frequent);
   if (info_.axis != Axis::rows) {
-    replace_file(features_path(folder_), frequent);  // older ones may stand beside it: its bytes are the same
+    // Older ones may stand beside it: its bytes are the same.
+    replace_file(features_path(folder_), frequent, format::kFeatureMagic);
     commit_manifest();
     return;
   }
-  File features = File::create(features_path(folder_));
-  features.write_at(frequent, 0);
-  features.sync();
-  features.close();
+  write_new(features_path(folder_), frequent, format::kFeatureMagic);
   write_manifest(folder_, info_);
+  if (!measured_.empty())
+    write_new(fmt::format("{}/{}", folder_, format::kBuiltName), bytes_of(measured_), format::kBuiltBeginning);
+  // With the store's id: rows that are appended later are not of this text.
+  if (!source_.empty())
+    write_new(fmt::format("{}/{}", folder_, format::kSourceName), bytes_of(source_ + source_line(info_)),
+              format::kSourceBeginning);
   rename_path(folder_, path_);
   committed_ = true;
   sync_directory(parent_directory(path_));

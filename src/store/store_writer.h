@@ -30,8 +30,16 @@ struct StoreOptions {
   Codec codec = Codec::none;
   std::string codec_reason = "chosen by the user";
   bool normalized = false;
-  int index_base = -1;  // -1: 0 if index 0 occurs, else 1
+  int index_base = -1;        // -1: 0 if index 0 occurs, else 1
+  std::string measured = {};  // what BUILT is to say: it is beside the store, and not part of what the store is
+  std::string source = {};    // what SOURCE is to say of the text; empty: there is no such file
 };
+
+// Where a new store is written; a rename makes it visible.
+inline std::string partial_path(const std::string& store) { return store + ".partial"; }
+
+// How SOURCE ends: with the contents that the store had when it was made.
+std::string source_line(const StoreInfo& info);
 
 class Store;
 
@@ -43,6 +51,8 @@ class StoreWriter {
   static std::unique_ptr<StoreWriter> append_to(const std::string& path);
   // A new segment that takes the place of all others; its rows come with their ids.
   static std::unique_ptr<StoreWriter> rewrite(const std::string& path);
+  // Deletes the files that a killed writer left in a store.
+  static void clean(const std::string& path);
   // The columns of a store, under its lock, in a folder of its own inside it; they take the place of those that are
   // there when they are committed. Facts about the rows go into row_facts(), the rest waits for begin_columns().
   static std::unique_ptr<StoreWriter> columns_of(const StoreInfo& rows, const std::string& path,
@@ -122,7 +132,8 @@ class StoreWriter {
   bool appending_ = false;
   bool committed_ = false;
   StoreInfo info_;
-  StoreOptions options_;
+  std::string measured_;
+  std::string source_;
   FeatureMap features_;
   std::unique_ptr<RowEncoder> encoder_;
   EncodedRows single_;  // for add()

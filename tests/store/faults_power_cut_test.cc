@@ -109,7 +109,7 @@ TEST_F(PowerCuts, LoseAFileThatWasNotSynced) {
   PowerCut power(root_, 0);
   {
     const ScopedHook hook(std::ref(power));
-    const File file = File::create(root_ + "/file");
+    const File file = File::create(root_ + "/file", "");
     file.write_at(bytes_of("contents"), 0);
     sync_directory(root_);
   }
@@ -122,7 +122,7 @@ TEST_F(PowerCuts, LoseANameWhoseFolderWasNotSynced) {
   PowerCut power(root_, 0);
   {
     const ScopedHook hook(std::ref(power));
-    const File file = File::create(root_ + "/new");
+    const File file = File::create(root_ + "/new", "");
     file.write_at(bytes_of("new"), 0);
     file.sync();
     rename_path(root_ + "/new", root_ + "/file");
@@ -138,7 +138,7 @@ TEST_F(PowerCuts, KeepWhatReplaceFileHasWritten) {
   PowerCut power(root_, 0);
   {
     const ScopedHook hook(std::ref(power));
-    replace_file(root_ + "/file", bytes_of("new"));
+    replace_file(root_ + "/file", bytes_of("new"), "");
   }
   power.survivors(folder_ / "after", PowerCut::Keep::synced);
   EXPECT_EQ(read_file(folder_ / "after/file"), "new");
