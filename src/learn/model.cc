@@ -6,17 +6,22 @@
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "base/bytes.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/own_files.h"
 #include "base/threads.h"
 #include "store/format.h"
 
 namespace linblock {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kMostMetadata = uint64_t{64} << 20;
 constexpr uint64_t kWeightsPerPiece = 32768;
@@ -35,19 +40,71 @@ void append_number(double number, std::string& to) {
 std::string header(const Model& model) {
   std::string text = fmt::format("solver_type {}\nnr_class {}\nlabel", model.solver_type, model.labels.size());
   for (const int32_t label : model.labels) text += fmt::format(" {}", label);
-  return text + fmt::format("\nnr_feature {}\nbias {}\nw\n", model.features, model.bias);
+  // The blank after the w says that a section follows the weights: without it, the file was cut short.
+  return text + fmt::format("\nnr_feature {}\nbias {}\nw \n", model.features, model.bias);
 }
 
 constexpr std::string_view kBlanks = " \t\r\n";
+
+// "# linblock-model 1 {...}": '#' so that readers of tables of numbers take it for a comment. Keys that a later version
+// adds are passed over; a version that must not be passed over has another number.
+constexpr std::string_view kSectionBeginning = "# linblock-model ";
+constexpr int kSectionVersion = 1;
+
+std::string section_of(const Model& model) {
+  Json json = {{"index_base", model.index_base}, {"normalized", model.normalized}, {"against_rest", model.against_rest}};
+  json["calibration"] = Json::array();
+  for (const Sigmoid& sigmoid : model.calibration) json["calibration"].push_back({sigmoid.slope, sigmoid.offset});
+  return fmt::format("{}{} {}\n", kSectionBeginning, kSectionVersion, json.dump());
+}
+
+// The last line: the checksum of everything before it, and how long the section is.
+struct Trailer {
+  static constexpr size_t kBytes = 41;
+
+  uint64_t checksum = 0;
+  uint64_t section_bytes = 0;
+
+  std::string text() const { return fmt::format("# checksum {:016x} {:012}\n", checksum, section_bytes); }
+};
+
+// Nothing where the file does not end with one, exactly as it is written.
+std::optional<Trailer> read_trailer(const File& file) {
+  const uint64_t size = file.size();
+  if (size < Trailer::kBytes) return {};
+  std::string text(Trailer::kBytes, ' ');
+  file.read_exactly_at({reinterpret_cast<unsigned char*>(text.data()), text.size()}, size - text.size());
+  Trailer trailer;
+  std::from_chars(text.data() + 11, text.data() + 27, trailer.checksum, 16);
+  std::from_chars(text.data() + 28, text.data() + 40, trailer.section_bytes);
+  if (text != trailer.text() || trailer.section_bytes > size - text.size()) return {};
+  return trailer;
+}
 
 }  // namespace
 
 // The words of a model file, a piece of it in memory at a time, with its name for complaints.
 class ModelRows::Words {
  public:
-  explicit Words(const std::string& path) : path_(path), file_(File::open_read(path)), size_(file_.size()) {}
+  explicit Words(const std::string& path)
+      : path_(path), file_(File::open_read(path)), size_(file_.size()), trailer_(read_trailer(file_)) {
+    if (!trailer_) return;
+    size_ -= Trailer::kBytes + trailer_->section_bytes;
+    section_.resize(checked_size(trailer_->section_bytes, kMostMetadata, "the section of '" + path + "'"));
+    file_.read_exactly_at({reinterpret_cast<unsigned char*>(section_.data()), section_.size()}, size_);
+  }
 
   void read_header(Model& model);
+  // Written by linblock, later than 0.1.0.
+  bool has_section() const { return trailer_.has_value(); }
+  const std::string& section() const { return section_; }
+  uint64_t checksum() const { return trailer_->checksum; }
+  // After the last word.
+  void check() {
+    if (!trailer_) return;
+    sum_.add(bytes_of(section_));
+    if (sum_.value() != trailer_->checksum) refuse("its checksum does not match");
+  }
   // Until the next word.
   std::string_view word() {
     skip_blanks();
@@ -100,12 +157,16 @@ class ModelRows::Words {
     const size_t kept = piece_.size();
     piece_.resize(kept + std::min<uint64_t>(kPieceBytes, size_ - read_));
     file_.read_exactly_at({reinterpret_cast<unsigned char*>(piece_.data()) + kept, piece_.size() - kept}, read_);
+    sum_.add({reinterpret_cast<const unsigned char*>(piece_.data()) + kept, piece_.size() - kept});
     read_ += piece_.size() - kept;
   }
 
   const std::string path_;
   File file_;
-  uint64_t size_;
+  uint64_t size_;  // without the section and the trailer
+  std::optional<Trailer> trailer_;
+  std::string section_;
+  Checksum sum_;  // of what was read so far
   uint64_t read_ = 0;
   std::string piece_;
   size_t at_ = 0;
@@ -145,11 +206,20 @@ void ModelRows::Words::read_header(Model& model) {
     }
   }
   if (model.solver_type.empty() || model.labels.empty() || !have_features) refuse("its header is not complete");
+  if (rest().size() < 2) read_on();
+  if (rest().starts_with(' ') != has_section()) refuse("it was cut short or changed");
 }
 
 namespace {
 
-void read_calibration(const std::string& path, const nlohmann::json& json, Model& model) {
+// The section, or MODEL.json of 0.1.0: `path` is where it stands.
+void take_metadata(const std::string& path, const nlohmann::json& json, Model& model) {
+  const double index_base = json.at("index_base");
+  if (index_base != 0 && index_base != 1)
+    fail(ErrorKind::damaged, "'{}' has the index base {}: only 0 and 1 are possible", path, index_base);
+  model.index_base = static_cast<int>(index_base);
+  model.normalized = json.at("normalized");
+  model.against_rest = json.at("against_rest");
   const auto pairs = json.find("calibration");
   if (pairs == json.end()) return;
   for (const auto& pair : pairs->get<std::vector<std::vector<double>>>()) {
@@ -162,22 +232,62 @@ void read_calibration(const std::string& path, const nlohmann::json& json, Model
          model.calibration.size(), model.columns());
 }
 
-void read_metadata(const std::string& path, Model& model) {
-  const std::string beside = path + ".json";
-  if (path_kind(beside) != PathKind::file) return;
-  const std::vector<unsigned char> bytes = read_whole_file(beside, kMostMetadata);
+nlohmann::json parse_json(const std::string& path) {
+  const std::vector<unsigned char> bytes = read_whole_file(path, kMostMetadata);
+  return nlohmann::json::parse(bytes.begin(), bytes.end());
+}
+
+// A model of 0.1.0 has in MODEL.json what others have in their section; beside LIBLINEAR's stands nothing of ours.
+void read_old_metadata(const std::string& path, Model& model) {
+  const std::string beside = model_json_path(path);
+  if (path_kind(beside) != PathKind::file || !file_begins_as(beside, kModelJsonBeginning)) return;
   try {
-    const auto json = nlohmann::json::parse(bytes.begin(), bytes.end());
-    const double index_base = json.at("index_base");
-    if (index_base != 0 && index_base != 1)
-      fail(ErrorKind::damaged, "'{}' has the index base {}: only 0 and 1 are possible", beside, index_base);
-    model.index_base = static_cast<int>(index_base);
-    model.normalized = json.at("normalized");
-    model.against_rest = json.at("against_rest");
-    read_calibration(beside, json, model);
+    const nlohmann::json json = parse_json(beside);
+    if (json.contains("model_checksum")) {
+      model.warning = fmt::format("'{}' is of another model than '{}', and is ignored", beside, path);
+      return;
+    }
+    take_metadata(beside, json, model);
   } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::damaged, "'{}' cannot be understood: {}", beside, error.what());
   }
+}
+
+void read_section(const std::string& path, std::string_view section, Model& model) {
+  const auto refuse = [&](const std::string& why) {
+    fail(ErrorKind::damaged, "'{}' is not a usable model: {}; train it again or restore it from a copy", path, why);
+  };
+  if (!section.starts_with(kSectionBeginning)) refuse("what follows its weights is not linblock's");
+  section.remove_prefix(kSectionBeginning.size());
+  int version = 0;
+  const auto [end, error] = std::from_chars(section.data(), section.data() + section.size(), version);
+  if (error != std::errc()) refuse("what follows its weights is not linblock's");
+  if (version != kSectionVersion)
+    refuse(fmt::format("it is of version {}, and this linblock knows version {}", version, kSectionVersion));
+  section.remove_prefix(static_cast<size_t>(end - section.data()));
+  try {
+    take_metadata(path, nlohmann::json::parse(section), model);
+  } catch (const nlohmann::json::exception& wrong) {
+    refuse(wrong.what());
+  }
+}
+
+std::string hex(uint64_t value) { return fmt::format("{:016x}", value); }
+
+// MODEL.json decides nothing. But who reads it should know when it is of another model: a run may have been killed
+// between the two renames, or one of the two was copied without the other.
+void look_beside(const std::string& path, uint64_t checksum, Model& model) {
+  const std::string beside = model_json_path(path);
+  if (path_kind(beside) != PathKind::file) return;
+  bool same = false;
+  try {
+    same = parse_json(beside).at("model_checksum") == hex(checksum);
+  } catch (const std::exception&) {
+    same = false;
+  }
+  if (!same)
+    model.warning = fmt::format("'{}' does not describe '{}': it is of another model or damaged. It is not needed",
+                                beside, path);
 }
 
 }  // namespace
@@ -242,7 +352,8 @@ namespace {
 using RowReader = std::function<void(uint64_t first, std::span<float> out)>;
 
 // Numbers are written by all threads, in pieces of fixed size, and the pieces in order.
-void write_weights(File& file, uint64_t rows, size_t width, const RowReader& read, size_t threads) {
+void write_weights(const std::function<void(const std::string&)>& write, uint64_t rows, size_t width,
+                   const RowReader& read, size_t threads) {
   const uint64_t rows_per_piece = std::max<uint64_t>(1, kWeightsPerPiece / width);
   std::vector<std::string> pieces(threads);
   std::vector<std::vector<float>> weights(threads);
@@ -259,20 +370,43 @@ void write_weights(File& file, uint64_t rows, size_t width, const RowReader& rea
         if ((i + 1) % width == 0) text += '\n';
       }
     });
-    for (const std::string& text : pieces) file.write_next(bytes_of(text));
+    for (const std::string& text : pieces) write(text);
   }
 }
 
+// Everything that may fail for lack of space comes before the first rename.
 void write_model(const std::string& path, const Model& model, uint64_t rows, const RowReader& read,
                  const std::string& metadata_json, size_t threads) {
-  const std::string temporary = path + ".new";
-  File file = File::create(temporary);
-  file.write_next(bytes_of(header(model)));
-  write_weights(file, rows, model.columns(), read, threads);
-  file.sync();
-  file.close();
-  replace_file(path + ".json", bytes_of(metadata_json));
-  rename_path(temporary, path);
+  const std::string temporary = temporary_path(path);
+  const std::string beside = model_json_path(path);
+  File file = File::create(temporary, kModelBeginning);
+  File json_file;
+  try {
+    Checksum sum;
+    const auto write = [&](const std::string& text) {
+      file.write_next(bytes_of(text));
+      sum.add(bytes_of(text));
+    };
+    write(header(model));
+    write_weights(write, rows, model.columns(), read, threads);
+    const std::string section = section_of(model);
+    write(section);
+    file.write_next(bytes_of(Trailer{.checksum = sum.value(), .section_bytes = section.size()}.text()));
+    file.sync();
+    file.close();
+    Json metadata = Json::parse(metadata_json);
+    metadata["model_checksum"] = hex(sum.value());
+    json_file = File::create(temporary_path(beside), kModelJsonBeginning);
+    json_file.write_next(bytes_of(metadata.dump(1) + "\n"));
+    json_file.sync();
+    json_file.close();
+    rename_path(temporary, path);
+  } catch (...) {
+    remove_quietly(temporary);
+    if (!json_file.path().empty()) remove_quietly(temporary_path(beside));
+    throw;
+  }
+  rename_path(temporary_path(beside), beside);
   sync_directory(parent_directory(path));
 }
 
@@ -311,7 +445,13 @@ ModelRows::ModelRows(const std::string& path) {
   // A weight takes two characters at least, so the file bounds what may be allocated.
   if (header_.features > format::kLargestIndex || rows() * header_.columns() > words_->left() / 2 + 1)
     words_->refuse(fmt::format("it claims {} features, more than it can hold", header_.features));
-  read_metadata(path, header_);
+  if (words_->has_section()) {
+    read_section(path, words_->section(), header_);
+    look_beside(path, words_->checksum(), header_);
+  } else {
+    read_old_metadata(path, header_);
+  }
+  if (rows() == 0) finish();
 }
 
 ModelRows::~ModelRows() = default;
@@ -321,7 +461,12 @@ void ModelRows::next(std::span<float> row) {
     weight = static_cast<float>(words_->number<double>("weight"));
     if (!std::isfinite(weight)) words_->refuse("its weight is too large for a 32-bit float");
   }
-  if (++row_ == rows() && !words_->at_end()) words_->refuse("it has more weights than features");
+  if (++row_ == rows()) finish();
+}
+
+void ModelRows::finish() {
+  if (!words_->at_end()) words_->refuse("it has more weights than features");
+  words_->check();
 }
 
 Model load_model(const std::string& path) {

@@ -1,4 +1,7 @@
-// A trained model: LIBLINEAR's text format, which liblinear-predict reads, and MODEL.json with all that it cannot say.
+// A trained model is one file: LIBLINEAR's text format, which liblinear-predict reads, and after the last weight, where
+// LIBLINEAR's reader has stopped, a section with everything else that a prediction needs, and a checksum over all of it
+// (docs/format.md, "Models"). MODEL.json repeats the section for people and programs, with how the model was trained;
+// nothing that linblock answers depends on it.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +27,7 @@ struct Model {
   bool normalized = false;           // rows are scaled to unit length before they are looked at
   std::vector<float> weights;        // by feature, then by column; the bias row last
   std::vector<Sigmoid> calibration;  // one a column; empty: none
+  std::string warning;               // for the user: MODEL.json is not of this model; empty: all is well
 
   // Of two classes one column is enough, except where all classes were trained at once.
   size_t columns() const { return labels.size() == 2 && solver_type != "MCSVM_CS" ? 1 : labels.size(); }
@@ -45,15 +49,20 @@ struct Model {
 Model make_model(const Store& store, std::vector<float> weights, std::vector<int32_t> labels, double bias,
                  std::string solver_type);
 
-// Each replaced atomically.
+// How the two files begin: what does not begin so is not ours to overwrite.
+inline constexpr std::string_view kModelBeginning = "solver_type ";
+inline constexpr std::string_view kModelJsonBeginning = "{\n \"program\": \"linblock";
+inline std::string model_json_path(const std::string& model) { return model + ".json"; }
+
+// MODEL is replaced atomically, and then MODEL.json. `metadata_json`: an object, to which MODEL's checksum is added.
 void save_model(const std::string& path, const Model& model, const std::string& metadata_json, size_t threads);
 // With weights that stand apart.
 void save_model(const std::string& path, const Model& model, const ModelColumns& columns,
                 const std::string& metadata_json, size_t threads);
 // A model read row by row, for whoever has no memory for all of it.
-// Throws ErrorKind::damaged for what is not a model, is cut short, or claims more than the file can hold. What is in
-// MODEL.json beside it (index base, normalisation, calibration) is taken over; a model without one is read as LIBLINEAR
-// would.
+// Throws ErrorKind::damaged for what is not a model, is cut short, claims more than the file can hold, or, when its last
+// row is read, does not have the checksum that it should. A model without a section is LIBLINEAR's, which has no
+// checksum, or one of linblock 0.1.0, whose index base, normalization and calibration are in MODEL.json alone.
 class ModelRows {
  public:
   explicit ModelRows(const std::string& path);
@@ -70,6 +79,7 @@ class ModelRows {
 
  private:
   class Words;
+  void finish();
 
   Model header_;
   std::unique_ptr<Words> words_;

@@ -12,6 +12,7 @@
 #include "store/build_forest.h"
 #include "store/columns.h"
 #include "store/metric_forest.h"
+#include "store/store_writer.h"
 #include "store/transpose.h"
 
 namespace linblock {
@@ -20,12 +21,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSourceName = "SOURCE";
-
 // What the text and the packing options were: a store is used again only while both are the same.
 std::string fingerprint(const TrainOptions& options) {
   Json files = Json::array();
   for (const std::string& input : options.inputs) {
+    if (input == "-") {
+      files.push_back("standard input");
+      continue;
+    }
     const FileStamp stamp = file_stamp(input);
     files.push_back({{"path", input}, {"bytes", stamp.bytes}, {"modified", stamp.modified_nanoseconds}});
   }
@@ -39,11 +42,8 @@ std::string fingerprint(const TrainOptions& options) {
               {"index_base", pack.index_base},
               {"weights", pack.weights},
               {"max_bad_rows", pack.max_bad_rows}}
-      .dump(1);
+      .dump(1, ' ', false, Json::error_handler_t::replace);  // names of files may not be UTF-8
 }
-
-// Which contents the store had when it was made: rows that were appended since are not to be lost with it.
-std::string store_line(const std::string& store) { return fmt::format("\nstore {:016x}\n", read_manifest(store).id); }
 
 // The label that counts as +1, then the one that stands for the others.
 std::vector<int32_t> one_against_rest(const StoreInfo& info, int32_t positive) {
@@ -67,6 +67,20 @@ std::map<int32_t, double> choose_class_weights(const StoreInfo& info, const Trai
   return weights;
 }
 
+// The old store makes room for the new one, which may need its disk space. It becomes what a killed pack leaves: at
+// every moment there is either the whole old store or none, and the next pack deletes what is left of it.
+void give_up_store(const std::string& store) {
+  expect_own(store, store_directory(), "move it away, or name another place with --store");
+  const std::string partial = partial_path(store);
+  if (path_kind(partial) == PathKind::directory) {
+    const FileLock lock = FileLock::acquire(fmt::format("{}/{}", partial, format::kLockName), "packing", store);
+    remove_own_directory(partial, store_directory());
+  }
+  const FileLock lock = FileLock::acquire(fmt::format("{}/{}", store, format::kLockName), "replacing it", store);
+  rename_path(store, partial);
+  sync_directory(parent_directory(store));
+}
+
 std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed) {
   if (options.inputs.size() == 1 && is_store(options.inputs.front())) {
     expect_rows(read_manifest(options.inputs.front()), options.inputs.front());
@@ -76,35 +90,33 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
   if (piped && options.store.empty())
     fail(ErrorKind::usage, "standard input is packed before training: say where with --store DIR");
   std::string store = options.store.empty() ? options.inputs.front() + ".linblock" : options.store;
-  const std::string source = store + "/" + kSourceName;
-  const std::string wanted = piped ? "" : fingerprint(options);
+  while (store.size() > 1 && store.back() == '/') store.pop_back();
+  PackOptions packing = options.pack;
+  packing.source = fingerprint(options);
   if (is_store(store)) {
-    if (!piped && path_kind(source) == PathKind::file) {
-      const std::vector<unsigned char> found = read_whole_file(source, uint64_t{1} << 24);
-      const std::string text(found.begin(), found.end());
-      const std::string id = store_line(store);
-      if (text.find("\nstore ") != std::string::npos && !text.ends_with(id))
-        fail(
-            ErrorKind::usage,
-            "rows were appended to '{0}' or removed from it since it was made from the text: train on '{0}' itself, or "
-            "remove it to begin with the text again",
-            store);
-      if (text == wanted + id) {
-        observer.say("using the store '" + store + "', made from this text before");
-        return store;
-      }
-    }
+    const std::string source = fmt::format("{}/{}", store, format::kSourceName);
     if (path_kind(source) != PathKind::file)
-      fail(ErrorKind::usage, "'{}' is a store that was not made by train: name another place with --store", store);
+      fail(ErrorKind::usage,
+           "'{0}' is a store that was not made by train: train on it with 'linblock train {0}', or name another place "
+           "with --store",
+           store);
+    const std::vector<unsigned char> found = read_whole_file(source, uint64_t{1} << 24);
+    const std::string text(found.begin(), found.end());
+    const std::string made = source_line(read_manifest(store));
+    if (text.find("\nstore ") != std::string::npos && !text.ends_with(made))
+      fail(ErrorKind::usage,
+           "rows were appended to '{0}' or removed from it since it was made from the text: train on '{0}' itself, or "
+           "remove it to begin with the text again",
+           store);
+    if (!piped && text == packing.source + made) {
+      observer.say("using the store '" + store + "', made from this text before");
+      return store;
+    }
     observer.say("the text or its options have changed: packing anew");
-    remove_columns(store);
-    remove_forest(store);
-    remove_flat_directory(store);
+    give_up_store(store);
   }
-  pack(options.inputs, store, options.pack, observer.packing);
+  pack(options.inputs, store, packing, observer.packing);
   return_free_memory();  // training has none to spare
-  const std::string text = wanted + store_line(store);
-  replace_file(source, {reinterpret_cast<const unsigned char*>(text.data()), text.size()});
   packed = true;
   return store;
 }

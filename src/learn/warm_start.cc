@@ -26,6 +26,7 @@ class RowFinder {
     std::map<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>> known;  // first row, rows
     uint64_t row = 0;
     for (const ChunkPlace& place : then) {
+      checked_size(place.rows, format::kMostChunkRows, "the state: a chunk's number of rows");
       known[{place.segment, place.number}] = {row, place.rows};
       row += place.rows;
     }

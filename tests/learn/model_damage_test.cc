@@ -1,8 +1,10 @@
 // Model files that are not what was written: refused as damaged, or a model that is whole in itself; never a crash.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <optional>
 
+#include "base/checksum.h"
 #include "support/errors.h"
 #include "support/folder.h"
 #include "support/models.h"
@@ -15,6 +17,9 @@ using namespace test;  // NOLINT: the tests' own words
 const std::string kHeader = "solver_type L2R_LR_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias 1\nw\n";
 const std::string kPlain = kHeader + "0.5 \n-2.25 \n120 \n3 \n";
 const std::string kWhole = kHeader + "0.5 \n-2.25e-05 \n1e+20 \n3 \n";
+
+// How MODEL.json of linblock 0.1.0 begins.
+const std::string kJson = "{\n \"program\": \"linblock 0.1.0\"";
 
 class ModelDamage : public testing::Test {
  protected:
@@ -125,12 +130,45 @@ TEST_F(ModelDamage, TheSameLabelTwiceIsRefused) {
   expect_refused(replaced(kWhole, "label 1 -1", "label 1 1"), "label");
 }
 
-TEST_F(ModelDamage, AJsonThatCannotBeUnderstoodIsRefused) {
+// Every byte counts where there is a checksum.
+TEST_F(ModelDamage, EveryChangedByteOfAModelWithAChecksumIsRefused) {
+  Model model = two_class_model({0.5F, -2, 0, 1e-5F}, 1);
+  model.calibration = {{.slope = -1.5, .offset = 0.25}};
+  save_model(path_, model, kPlainMetadata, 1);
+  const std::string whole = read_file(path_);
+  EXPECT_EQ(load_model(path_).weights, model.weights);
+  for (size_t at = 0; at < whole.size(); ++at) {
+    SCOPED_TRACE(testing::Message() << "byte " << at);
+    for (const int flip : {1, 4, 16, 255}) {
+      std::string changed = whole;
+      changed[at] = static_cast<char>(changed[at] ^ flip);
+      const std::optional<Error> error = error_of([&] { loaded(changed); });
+      ASSERT_TRUE(error) << changed;
+      EXPECT_TRUE(error->kind() == ErrorKind::damaged || at < 12) << error->what();
+    }
+    EXPECT_TRUE(error_of([&] { loaded(whole.substr(0, at)); }));
+    EXPECT_TRUE(error_of([&] { loaded(whole.substr(0, at) + whole.substr(at + 1)); }));
+  }
+  for (const char* more : {"\n", " ", "0", "# checksum"}) EXPECT_TRUE(error_of([&] { loaded(whole + more); })) << more;
+}
+
+TEST_F(ModelDamage, ASectionOfALaterVersionIsRefusedWithItsNumber) {
+  save_model(path_, two_class_model({1}), kPlainMetadata, 1);
+  std::string text = replaced(read_file(path_), "# linblock-model 1 ", "# linblock-model 7 ");
+  text.resize(text.rfind("# checksum "));
+  const size_t section = text.size() - text.find("# linblock");
+  text += fmt::format("# checksum {:016x} {:012}\n",
+                      checksum({reinterpret_cast<const unsigned char*>(text.data()), text.size()}), section);
+  expect_refused(text, "version 7");
+}
+
+TEST_F(ModelDamage, AJsonOfTheFirstVersionThatCannotBeUnderstoodIsRefused) {
   for (const char* json :
-       {"", "{", "[]", "null", "{}", R"({"index_base": "one", "normalized": false, "against_rest": false})",
-        R"({"index_base": 1, "normalized": 3, "against_rest": false})", "\xff\xfe"}) {
+       {"", "{", R"(, "index_base": "one", "normalized": false, "against_rest": false})",
+        R"(, "index_base": 1, "normalized": 3, "against_rest": false})", "\xff\xfe", "}"}) {
     SCOPED_TRACE(json);
-    write_file(path_ + ".json", json);
+    write_file(path_ + ".json", (std::string(json).starts_with(',') ? kJson : "") + json);
+    if (std::string(json) == "\xff\xfe" || std::string(json) == "}") write_file(path_ + ".json", kJson + json);
     EXPECT_THAT([&] { loaded(kWhole); }, fails_with(ErrorKind::damaged, "model.json' cannot be understood"));
   }
 }
@@ -139,7 +177,7 @@ TEST_F(ModelDamage, AnIndexBaseOtherThanZeroAndOneIsRefused) {
   for (const char* base : {"-1", "2", "1000000000000", "0.5"}) {
     SCOPED_TRACE(base);
     write_file(path_ + ".json",
-               std::string(R"({"normalized": false, "against_rest": false, "index_base": )") + base + "}");
+               kJson + std::string(R"(, "normalized": false, "against_rest": false, "index_base": )") + base + "}");
     EXPECT_THAT([&] { loaded(kWhole); }, fails_with(ErrorKind::damaged, "model.json"));
   }
 }
@@ -150,7 +188,7 @@ TEST_F(ModelDamage, ACalibrationThatDoesNotFitIsRefused) {
         "[[1, -1e999]]", "[[NaN, 1]]", "{}", "3", "null", "\"none\""}) {
     SCOPED_TRACE(calibration);
     write_file(path_ + ".json",
-               std::string(R"({"normalized": false, "against_rest": false, "index_base": 1, "calibration": )") +
+               kJson + std::string(R"(, "normalized": false, "against_rest": false, "index_base": 1, "calibration": )") +
                    calibration + "}");
     EXPECT_THAT([&] { loaded(kWhole); }, fails_with(ErrorKind::damaged, "model.json"));
   }

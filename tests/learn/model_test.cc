@@ -1,12 +1,17 @@
 // Models on disk: LIBLINEAR's text, to the letter, and back.
 #include "learn/model.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstring>
 
+#include "base/checksum.h"
 #include "store/pack.h"
 #include "support/errors.h"
+#include "support/file_hooks.h"
 #include "support/folder.h"
 #include "support/models.h"
 
@@ -14,6 +19,7 @@ namespace linblock {
 namespace {
 
 using namespace test;  // NOLINT: the tests' own words
+using testing::HasSubstr;
 
 class ModelFile : public testing::Test {
  protected:
@@ -26,19 +32,27 @@ class ModelFile : public testing::Test {
     return load_model(path_);
   }
 
+  static uint64_t checksum_of(const std::string& text) {
+    return checksum({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
+  }
+
   const Folder folder_;
   const std::string path_ = folder_ / "model";
 };
 
-TEST_F(ModelFile, IsLiblinearsTextToTheLetter) {
+TEST_F(ModelFile, IsLiblinearsTextAndASectionBehindIt) {
+  const std::string text =
+      "solver_type L2R_L2LOSS_SVC_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 4\nbias -1\nw \n"
+      "0.5 \n-2 \n0 \n9.999999747378752e-06 \n";
+  const std::string section =
+      "# linblock-model 1 {\"index_base\":1,\"normalized\":false,\"against_rest\":false,\"calibration\":[]}\n";
   EXPECT_EQ(saved(two_class_model({0.5F, -2, 0, 1e-5F})),
-            "solver_type L2R_L2LOSS_SVC_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 4\nbias -1\nw\n"
-            "0.5 \n-2 \n0 \n9.999999747378752e-06 \n");
+            fmt::format("{}{}# checksum {:016x} {:012}\n", text, section, checksum_of(text + section), section.size()));
 }
 
 TEST_F(ModelFile, HasOneMoreRowForABiasWhichIsNotCountedAsAFeature) {
-  EXPECT_EQ(saved(two_class_model({0.5F, 0.25F, 3}, 2.5)),
-            "solver_type L2R_L2LOSS_SVC_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias 2.5\nw\n0.5 \n0.25 \n3 \n");
+  EXPECT_THAT(saved(two_class_model({0.5F, 0.25F, 3}, 2.5)),
+            HasSubstr("\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias 2.5\nw \n0.5 \n0.25 \n3 \n# linblock"));
 }
 
 TEST_F(ModelFile, HasAColumnAClassWhereThereAreSeveral) {
@@ -47,8 +61,7 @@ TEST_F(ModelFile, HasAColumnAClassWhereThereAreSeveral) {
   model.labels = {4, 2, 9};
   model.features = 2;
   model.weights = {1, 2, 3, 4, 5, 6};
-  EXPECT_EQ(saved(model),
-            "solver_type L2R_LR_DUAL\nnr_class 3\nlabel 4 2 9\nnr_feature 2\nbias -1\nw\n1 2 3 \n4 5 6 \n");
+  EXPECT_THAT(saved(model), HasSubstr("\nlabel 4 2 9\nnr_feature 2\nbias -1\nw \n1 2 3 \n4 5 6 \n# linblock"));
   EXPECT_EQ(load_model(path_).weights, model.weights);
 }
 
@@ -106,26 +119,83 @@ TEST_F(ModelFile, OfAnotherProgramIsReadWithoutItsJsonAsLiblinearWould) {
   EXPECT_EQ(model.weights, std::vector<float>{0.094350474255787F});
 }
 
-TEST_F(ModelFile, TakesItsIndexBaseAndNormalizationFromTheJsonBeside) {
-  saved(two_class_model({1}), R"({"index_base": 0, "normalized": true, "against_rest": true, "more": [1, 2]})");
-  const Model model = load_model(path_);
+TEST_F(ModelFile, HasEverythingThatAPredictionNeeds) {
+  Model model = two_class_model({1});
+  model.index_base = 0;
+  model.normalized = true;
+  model.against_rest = true;
+  model.calibration = {{.slope = -1.5, .offset = 0.1}};
+  saved(model, R"({"index_base": 1, "normalized": false, "against_rest": false})");
+  for (const bool with_json : {true, false}) {
+    if (!with_json) std::filesystem::remove(path_ + ".json");
+    const Model back = load_model(path_);
+    EXPECT_EQ(back.index_base, 0);
+    EXPECT_TRUE(back.normalized);
+    EXPECT_TRUE(back.against_rest);
+    ASSERT_EQ(back.calibration.size(), 1U);
+    EXPECT_EQ(back.calibration[0].slope, -1.5);
+    EXPECT_EQ(back.calibration[0].offset, 0.1);
+    EXPECT_TRUE(back.has_probability());
+    EXPECT_EQ(back.warning, "");
+  }
+}
+
+TEST_F(ModelFile, SaysWhenTheJsonBesideItIsOfAnotherModel) {
+  saved(two_class_model({1}));
+  const std::string json = read_file(path_ + ".json");
+  saved(two_class_model({2}));
+  for (const std::string& other : {json, std::string("{"), std::string("{}"), std::string("[1]")}) {
+    write_file(path_ + ".json", other);
+    const Model model = load_model(path_);
+    EXPECT_EQ(model.weights, std::vector<float>{2});
+    EXPECT_THAT(model.warning, HasSubstr("does not describe")) << other;
+  }
+}
+
+// What linblock 0.1.0 wrote: the text without a section, and a JSON that decides.
+TEST_F(ModelFile, OfTheFirstVersionTakesWhatItNeedsFromTheJsonBeside) {
+  const std::string text = "solver_type L2R_L1LOSS_SVC_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 1\nbias -1\nw\n1 \n";
+  write_file(path_ + ".json",
+             "{\n \"program\": \"linblock 0.1.0\",\n \"index_base\": 0, \"normalized\": true, \"against_rest\": true,"
+             " \"calibration\": [[-1.5, 0.25]]}");
+  const Model model = loaded(text);
   EXPECT_EQ(model.index_base, 0);
   EXPECT_TRUE(model.normalized);
   EXPECT_TRUE(model.against_rest);
+  ASSERT_EQ(model.calibration.size(), 1U);
+  EXPECT_EQ(model.calibration[0].offset, 0.25);
+  // A newer training was killed between the two renames: that JSON is of a model that is not here.
+  write_file(path_ + ".json",
+             "{\n \"program\": \"linblock 0.1.0\",\n \"index_base\": 0, \"normalized\": true, \"against_rest\": true,"
+             " \"model_checksum\": \"0123456789abcdef\"}");
+  EXPECT_EQ(load_model(path_).index_base, 1);
+  EXPECT_THAT(load_model(path_).warning, HasSubstr("of another model"));
 }
 
-TEST_F(ModelFile, TakesItsCalibrationFromTheJsonBeside) {
-  const std::string plain = R"({"index_base": 1, "normalized": false, "against_rest": false)";
-  saved(two_class_model({1}), plain + R"(, "calibration": [[-1.5, 0.25]]})");
-  const Model model = load_model(path_);
-  ASSERT_EQ(model.calibration.size(), 1U);
-  EXPECT_EQ(model.calibration[0].slope, -1.5);
-  EXPECT_EQ(model.calibration[0].offset, 0.25);
-  EXPECT_TRUE(model.has_probability());
-  for (const char* none : {"}", R"(, "calibration": []})"}) {
-    saved(two_class_model({1}), plain + none);
-    EXPECT_FALSE(load_model(path_).has_probability()) << none;
+// At every point where saving can fail, MODEL is the old one or the new one, with its own probabilities.
+TEST_F(ModelFile, IsTheOldOneOrTheNewOneWhereverSavingFails) {
+  Model old = two_class_model({1});
+  old.calibration = {{.slope = -1, .offset = 0}};
+  Model next = two_class_model({2});
+  next.calibration = {{.slope = -5, .offset = 3}};
+  size_t failures = 0;
+  for (uint64_t number = 1;; ++number) {
+    saved(old);
+    FailingCall failing(number, ENOSPC, true);
+    std::optional<Error> error;
+    {
+      const ScopedHook hook(std::ref(failing));
+      error = error_of([&] { save_model(path_, next, kPlainMetadata, 1); });
+    }
+    if (!failing.happened()) break;
+    ++failures;
+    ASSERT_TRUE(error);
+    const Model found = load_model(path_);
+    EXPECT_EQ(found.calibration[0].slope, found.weights[0] == 1 ? -1 : -5) << failing.call();
+    save_model(path_, next, kPlainMetadata, 1);
+    EXPECT_EQ(load_model(path_).warning, "");
   }
+  EXPECT_GE(failures, 10U);
 }
 
 TEST_F(ModelFile, MadeFromAStoreHasTheOriginalIndices) {

@@ -1,0 +1,80 @@
+#include "learn/checkpoint_directory.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/snapshot.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr const char* kLockName = "LOCK";
+
+// "duals-3" is "duals": numbers at the end are of a task, a group or a file.
+std::string_view without_number(std::string_view word) {
+  const size_t last = word.find_last_not_of("-0123456789");
+  return word.substr(0, last == std::string_view::npos ? 0 : last + 1);
+}
+
+// STATE, and words behind it that say of what: "STATE.final.stages", "STATE.kept.alpha-2".
+std::optional<std::string_view> beginning_of(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kSnapshots = {"final", "convex", "stages", "column", "active"};
+  constexpr std::array<std::string_view, 6> kPlain = {"duals", "kept", "ids", "v", "alpha", "steps"};
+  const auto is_one_of = [](std::string_view word, const auto& words) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  if (name == kLockName) return kLockBeginning;
+  if (!name.starts_with(kCheckpointName)) return {};
+  name.remove_prefix(std::string_view(kCheckpointName).size());
+  bool plain = false;
+  while (!name.empty()) {
+    if (name.front() != '.') return {};
+    name.remove_prefix(1);
+    const size_t end = std::min(name.find('.'), name.size());
+    const std::string_view word = without_number(name.substr(0, end));
+    const bool is_plain = is_one_of(word, kPlain);
+    if (!is_plain && !is_one_of(word, kSnapshots)) return {};
+    plain = plain || is_plain;
+    name.remove_prefix(end);
+  }
+  return plain ? std::string_view() : kSnapshotMagic;
+}
+
+}  // namespace
+
+const OwnDirectory& checkpoint_directory() {
+  static const OwnDirectory kind{.what = "checkpoint", .beginning_of = beginning_of};
+  return kind;
+}
+
+CheckpointDirectory::CheckpointDirectory(const std::string& path) : path_(path) {
+  switch (path_kind(path)) {
+    case PathKind::absent: make_directory(path); break;
+    case PathKind::directory: break;
+    default: fail(ErrorKind::usage, "'{}' exists and is no directory: name another with --checkpoint", path);
+  }
+  try {
+    expect_own(path, checkpoint_directory(), "name another directory with --checkpoint");
+    lock_.emplace(FileLock::acquire_temporary(fmt::format("{}/{}", path, kLockName), "training"));
+  } catch (...) {
+    remove_empty_directory(path);
+    throw;
+  }
+}
+
+CheckpointDirectory::~CheckpointDirectory() {
+  lock_.reset();
+  remove_empty_directory(path_);
+}
+
+void CheckpointDirectory::forget() {
+  for (const char* name : {"STATE.stages", "STATE"}) {
+    const std::string path = fmt::format("{}/{}", path_, name);
+    if (file_begins_as(path, kSnapshotMagic)) remove_file(path);
+  }
+  remove_own_files(path_, checkpoint_directory(), kLockName);
+}
+
+}  // namespace linblock
