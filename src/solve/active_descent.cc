@@ -25,37 +25,21 @@ ActiveDescent::ActiveDescent(const Problem& problem, const RowCost& costs, const
       newton_(problem, costs_, rows_),
       w_(problem.weights()) {}
 
-void ActiveDescent::solve_newest(size_t newest, uint64_t others, double tolerance) {
-  const size_t old = rows_.size() - newest;
-  if (turn_ >= old) turn_ = 0;
-  others = std::min<uint64_t>(others, old);
-  std::vector<uint32_t> block;
-  const auto add = [&](size_t first, size_t count) {
-    for (size_t i = first; i < first + count; ++i)
-      if (!rows_.is_out(i)) block.push_back(static_cast<uint32_t>(i));
-  };
-  const size_t fresh = rows_.bring(old, newest);
-  add(old, fresh);
-  // In turn, and from the beginning again; what the memory does not hold together waits for its turn.
-  const size_t first = turn_;
-  const size_t count = fresh < newest ? 0 : rows_.bring(first, std::min<size_t>(others, old - first), newest);
-  add(first, count);
-  turn_ = first + count;
-  if (count == old - first && first > 0 && !rows_.in_files()) {
-    turn_ = std::min<size_t>(others - count, first);
-    add(0, turn_);
-  }
-  solve_block(block, tolerance);
-}
-
-void ActiveDescent::solve_block(std::vector<uint32_t>& block, double tolerance) {
-  ++blocks_;
-  if (block.empty()) return;
-  if (settings_.newton) return newton_.solve(block, w_, kNewtonExact * std::min(1.0, tolerance));
-  visit_sparse(problem_.loss, [&](const auto& loss) {
-    descend(loss, block, tolerance);
-    return 0;
-  });
+template <class Loss>
+double ActiveDescent::visit(const Loss& loss, size_t number) {
+  const Row row = rows_.row(number, buffer_);
+  const double cost = costs_.cost_of_learned(row);
+  double& alpha = rows_.alpha(number);
+  const double margin_now = margin(row, w_);
+  const double gradient = loss.dual_gradient(alpha, margin_now, cost);
+  if (alpha == 0 && gradient > 0) return gradient;
+  if (alpha == loss.largest_alpha(cost) && gradient < 0) return gradient;
+  const double norm2 = std::max(squared_norm(row, problem_.bias), 1e-300);
+  const double next = loss.dual_step(alpha, margin_now, norm2, cost);
+  const double change = (next - alpha) * costs_.sign(row);
+  alpha = next;
+  if (change != 0) add_row(row, problem_.bias, change, w_);
+  return gradient;
 }
 
 // Dual coordinate descent with LIBLINEAR's shrinking.
@@ -65,7 +49,7 @@ void ActiveDescent::descend(const Loss& loss, std::vector<uint32_t>& block, doub
   size_t left = block.size();
   double top = kInfinity;
   double bottom = -kInfinity;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kRounds && !give_up(); ++round) {
     double highest = -kInfinity;
     double lowest = kInfinity;
     for (size_t i = left; i > 1; --i) std::swap(block[i - 1], block[random.below(i)]);
@@ -96,21 +80,37 @@ void ActiveDescent::descend(const Loss& loss, std::vector<uint32_t>& block, doub
   }
 }
 
-template <class Loss>
-double ActiveDescent::visit(const Loss& loss, size_t number) {
-  const Row row = rows_.row(number, buffer_);
-  const double cost = costs_.cost_of_learned(row);
-  double& alpha = rows_.alpha(number);
-  const double margin_now = margin(row, w_);
-  const double gradient = loss.dual_gradient(alpha, margin_now, cost);
-  if (alpha == 0 && gradient > 0) return gradient;
-  if (alpha == loss.largest_alpha(cost) && gradient < 0) return gradient;
-  const double norm2 = std::max(squared_norm(row, problem_.bias), 1e-300);
-  const double next = loss.dual_step(alpha, margin_now, norm2, cost);
-  const double change = (next - alpha) * costs_.sign(row);
-  alpha = next;
-  if (change != 0) add_row(row, problem_.bias, change, w_);
-  return gradient;
+void ActiveDescent::solve_newest(size_t newest, uint64_t others, double tolerance) {
+  const size_t old = rows_.size() - newest;
+  if (turn_ >= old) turn_ = 0;
+  others = std::min<uint64_t>(others, old);
+  std::vector<uint32_t> block;
+  const auto add = [&](size_t first, size_t count) {
+    for (size_t i = first; i < first + count; ++i)
+      if (!rows_.is_out(i)) block.push_back(static_cast<uint32_t>(i));
+  };
+  const size_t fresh = rows_.bring(old, newest);
+  add(old, fresh);
+  // In turn, and from the beginning again; what the memory does not hold together waits for its turn.
+  const size_t first = turn_;
+  const size_t count = fresh < newest ? 0 : rows_.bring(first, std::min<size_t>(others, old - first), newest);
+  add(first, count);
+  turn_ = first + count;
+  if (count == old - first && first > 0 && !rows_.in_files()) {
+    turn_ = std::min<size_t>(others - count, first);
+    add(0, turn_);
+  }
+  solve_block(block, tolerance);
+}
+
+void ActiveDescent::solve_block(std::vector<uint32_t>& block, double tolerance) {
+  ++blocks_;
+  if (block.empty()) return;
+  if (settings_.newton) return newton_.solve(block, w_, kNewtonExact * std::min(1.0, tolerance), settings_.give_up);
+  visit_sparse(problem_.loss, [&](const auto& loss) {
+    descend(loss, block, tolerance);
+    return 0;
+  });
 }
 
 void ActiveDescent::refresh_weights() {
@@ -150,7 +150,7 @@ Certificate ActiveDescent::settle(double tolerance, int most_times) {
     w_ = std::move(v);
     const double w2 = squared(w_);
     const Certificate certificate{0.5 * w2 + sums.losses, sums.dual_values - 0.5 * w2};
-    if (certificate.gap() <= tolerance || time == most_times) return certificate;
+    if (certificate.gap() <= tolerance || time == most_times || give_up()) return certificate;
     rows_.walk([&](const ActiveRows::Ranges& here) {
       std::vector<uint32_t> block;
       for (const auto& [first, end] : here)

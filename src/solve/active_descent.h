@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ class ActiveDescent {
     uint64_t seed = 1;
     uint64_t bytes = 0;      // of active rows in memory
     std::string files = {};  // for those that do not fit; empty: none
+    // The user wants to stop, and has waited long enough: what is returned then is not looked at. It may throw.
+    std::function<bool()> give_up = [] { return false; };
   };
   // Sums over the active rows at some weights.
   struct Sums {
@@ -35,6 +38,7 @@ class ActiveDescent {
 
   ActiveRows& rows() { return rows_; }
   const ActiveRows& rows() const { return rows_; }
+  bool give_up() const { return settings_.give_up(); }  // NOLINT(modernize-use-nodiscard)
   const std::vector<double>& weights() const { return w_; }
   double margin(const Row& row, std::span<const double> weights) const {
     return costs_.sign(row) * score_of(row, problem_.bias, weights);

@@ -56,7 +56,8 @@ double BlockNewton::step_along(std::span<const double> w, std::span<const double
   return 0.5 * (low + high);
 }
 
-void BlockNewton::solve(std::span<const uint32_t> block, std::vector<double>& w, double tolerance) {
+void BlockNewton::solve(std::span<const uint32_t> block, std::vector<double>& w, double tolerance,
+                        const std::function<bool()>& give_up) {
   block_ = block;
   const size_t n = w.size();
   margins_.assign(block.size(), 0);
@@ -74,7 +75,7 @@ void BlockNewton::solve(std::span<const uint32_t> block, std::vector<double>& w,
   std::vector<double> residual(n);
   std::vector<double> conjugate(n);
   std::vector<double> product(n);
-  for (int step = 0; step < kMostSteps; ++step) {
+  for (int step = 0; step < kMostSteps && !give_up(); ++step) {
     for (size_t j = 0; j < n; ++j) gradient[j] = w[j] - v[j];
     diagonal.assign(n, 1);
     for_each([&](size_t i, const Row& row, double sign, double cost) {
@@ -94,7 +95,7 @@ void BlockNewton::solve(std::span<const uint32_t> block, std::vector<double>& w,
       conjugate[j] = residual[j] / diagonal[j];
     }
     double rz = product_of(residual, conjugate);
-    for (int count = 0; count < kMostProducts && rz > 0; ++count) {
+    for (int count = 0; count < kMostProducts && rz > 0 && !give_up(); ++count) {
       multiply(conjugate, product);
       const double length = rz / product_of(conjugate, product);
       for (size_t j = 0; j < n; ++j) {

@@ -23,7 +23,9 @@ class BlockNewton {
   // Sets the alphas of the block, and w with them, so that w = v + sum of alpha y x still. That sum is as far from the
   // w that was found as the gradient is long, and the Hessian makes much of it: until the gradient is so small a part
   // of w.
-  void solve(std::span<const uint32_t> block, std::vector<double>& w, double tolerance);
+  void solve(
+      std::span<const uint32_t> block, std::vector<double>& w, double tolerance,
+      const std::function<bool()>& give_up = [] { return false; });
 
  private:
   // For each row of the block: its place in it, the row, y, and C.

@@ -176,6 +176,8 @@ RowFinder::Found RowFinder::query(size_t most, bool thorough, PageSearch& search
                 .can_be_left = [&](uint32_t page, const MetricForest::Child& child,
                                    double score) { return can_be_left(page, child, score); }});
   for (size_t pages = 0; pages < most_pages && (most == 0 || found.rows < most); ++pages) {
+    // Ends with an exception where the run can be resumed. Elsewhere it goes on: a check of some rows is none.
+    active_.give_up();
     const std::optional<uint32_t> page = search.next();
     if (!page) {
       found.all = true;

@@ -169,6 +169,17 @@ void Run::end_step(const std::function<void(SnapshotWriter&)>& save) {
   if (stopped()) fail(ErrorKind::interrupted, "interrupted in step {}: the same command goes on from here", pass);
 }
 
+bool Run::gives_up(std::string_view what) {
+  if (!stopped()) return false;
+  const std::lock_guard lock(told_mutex_);
+  if (!told_to_stop_) told_to_stop_.emplace();
+  if (told_to_stop_->seconds() < kPatience) return false;
+  if (context_.checkpoint.wanted())
+    fail(ErrorKind::interrupted, "interrupted in {} {}: the same command {}", what, pass,
+         path_kind(context_.checkpoint.path) == PathKind::file ? "resumes from the last checkpoint" : "starts over");
+  return true;
+}
+
 PassReport Run::pass_report() const {
   return {.pass = pass, .rows = pass_rows_, .costs = pass_costs_, .solve_seconds = pass_solve_seconds_};
 }

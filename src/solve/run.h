@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string_view>
 
 #include "base/memory.h"
 #include "solve/solver.h"
@@ -54,6 +56,9 @@ class Run {
                     const std::function<void(SnapshotWriter&)>& save, bool save_first = false);
   // After a step of a method that reads for itself: a checkpoint where one is due; throws as work_on_pass does.
   void end_step(const std::function<void(SnapshotWriter&)>& save);
+  // Inside such a step: the user wants to stop and has waited long enough for the step to end. With a checkpoint that is
+  // ErrorKind::interrupted. For any number of threads.
+  bool gives_up(std::string_view what);
   // What such a method has read.
   void count(const ReadCosts& costs) { earlier_costs_ += costs; }
   // A block's work for each of so many tasks, shared out among the threads. False: told to stop half-way.
@@ -126,6 +131,8 @@ class Run {
   ReadCosts last_certify_costs_;
   double certify_passes_ = 1;  // of the certificate that is being made ...
   double certify_done_ = 0;    // ... so many are done
+  std::mutex told_mutex_;
+  std::optional<Stopwatch> told_to_stop_;  // since it was seen inside a step
 };
 
 }  // namespace linblock
