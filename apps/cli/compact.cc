@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 
 namespace linblock::cli {
 
@@ -31,7 +32,7 @@ void run_compact(const Request& request, Session& session) {
                                             {"bytes", report.bytes},
                                             {"seconds", seconds},
                                             {"peak_memory_bytes", peak_resident_bytes()}};
-    fmt::print("{}\n", summary.dump());
+    print_line(summary);
   }
   if (!report.changed) {
     session.terminal.say(fmt::format("{} has one segment and no removed rows: there is nothing to do", request.store));

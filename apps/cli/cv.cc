@@ -3,6 +3,8 @@
 #include "cli/evaluation.h"
 #include "cli/learning.h"
 #include "cli/numbers.h"
+#include "cli/print_json.h"
+#include "learn/checkpoint_directory.h"
 #include "learn/cross_validate.h"
 
 namespace linblock::cli {
@@ -24,7 +26,7 @@ void print_json(const CrossValidation& result, double seconds) {
   json["accuracy"] = spread.mean;
   json.update(summary_json(result.info, result.summary, result.pack_seconds, seconds));
   json["groups"] = result.groups;
-  fmt::print("{}\n", json.dump());
+  print_line(json);
 }
 
 void print_text(const CrossValidation& result) {
@@ -51,9 +53,9 @@ void run_cv(TrainRequest& request, uint32_t folds, const CLI::App& command, Sess
   const std::string checkpoint = request.checkpoint_folder("cv");
   const Context context = prepare(request, checkpoint, session);
   Watching watching(request, context, session);
-  const CheckpointFolder folder(checkpoint);
+  CheckpointDirectory directory(checkpoint);
   const CrossValidation result = cross_validate(request.options, folds, context, watching.observer());
-  forget_checkpoint(checkpoint);
+  directory.forget();
   const double seconds = clock.seconds();
   for (size_t i = 0; i < result.folds.size(); ++i)
     for (const int32_t label : result.folds[i].learned_without)

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/outputs.h"
 #include "cli/numbers.h"
 
 namespace linblock::cli {
@@ -51,7 +52,8 @@ void add_generate(CLI::App& app, Session& session) {
     }
     check(chosen);
     const bool to_file = request->output != "-";
-    File file = to_file ? File::create(request->output) : File::standard_output();
+    if (to_file) Outputs({}).add_text(request->output, "--output");
+    File file = to_file ? File::create_output(request->output) : File::standard_output();
     ProgressBar bar(session.terminal, "generating");
     uint64_t written = 0;
     generate(chosen, [&](std::string_view text) {

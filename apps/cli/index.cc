@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/numbers.h"
+#include "cli/print_json.h"
 #include "store/build_forest.h"
 
 namespace linblock::cli {
@@ -35,7 +36,7 @@ void print_json(const std::string& store, const MetricForest& forest, const Fore
                                           {"contrast", info.contrast()},
                                           {"seconds", report.seconds},
                                           {"peak_memory_bytes", peak_resident_bytes()}};
-  fmt::print("{}\n", summary.dump());
+  print_line(summary);
 }
 
 void run_index(const Request& request, Session& session) {

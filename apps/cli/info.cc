@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
+#include "cli/print_json.h"
 #include "store/columns.h"
 #include "store/metric_forest.h"
 
@@ -141,7 +142,7 @@ void print_json(const Store& store) {
     summary["index"] = index_json(store);
     summary["columns"] = columns_json(store);
   }
-  fmt::print("{}\n", summary.dump());
+  print_line(summary);
 }
 
 void print_text(const Store& store) {
@@ -169,7 +170,9 @@ void print_text(const Store& store) {
   fmt::print("  bytes       {} ({:.2f} a nonzero)\n", human_bytes(store.bytes()), bytes_per_nonzero(store));
   fmt::print("  chunks      {} of about {}, in {} {}\n", grouped(store.chunks().size()), human_bytes(info.chunk_bytes),
              info.buckets, info.buckets == 1 ? "bucket (input order)" : "buckets (shuffled)");
-  fmt::print("  codec       {} ({})\n", codec_name(info.codec), info.codec_reason);
+  const std::string measured = codec_measured(store.path());
+  fmt::print("  codec       {} ({}{}{})\n", codec_name(info.codec), info.codec_reason, measured.empty() ? "" : ": ",
+             measured);
   fmt::print("  segments    {}\n", info.segments.size());
   for (const SegmentInfo& segment : info.segments)
     fmt::print("    {:>9} {} rows from {} on, {}\n", segment.number, grouped(segment.rows), grouped(segment.first_row),

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "cli/numbers.h"
 #include "cli/pack_options.h"
+#include "learn/checkpoint_directory.h"
 #include "learn/truncated_json.h"
 
 namespace linblock::cli {
@@ -281,15 +282,9 @@ Context prepare(TrainRequest& request, const std::string& folder, Session& sessi
   if (method) request.options.solve.method = *method;
   if (all_classes_at_once(request)) request.options.loss = Hinge{};
   Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
-  context.checkpoint.path = folder + "/STATE";
+  context.checkpoint.path = fmt::format("{}/{}", folder, kCheckpointName);
   context.checkpoint.every_seconds = request.checkpoint_seconds;
   return context;
-}
-
-void forget_checkpoint(const std::string& folder) {
-  for (const char* name : {"/STATE.stages", "/STATE"})
-    if (path_kind(folder + name) == PathKind::file) remove_file(folder + name);
-  remove_flat_directory(folder);
 }
 
 Watching::Watching(const TrainRequest& request, const Context& context, Session& session, bool quietly)

@@ -17,23 +17,6 @@ namespace linblock::cli {
 // INPUT, and everything that is said about learning and packing.
 void add_learning_options(CLI::App& command, const std::shared_ptr<TrainRequest>& request, Session& session);
 
-// Made before the run, which keeps its state in it; gone afterwards where there is none.
-class CheckpointFolder {
- public:
-  explicit CheckpointFolder(const std::string& path) : path_(path) {
-    if (path_kind(path) == PathKind::absent) make_directory(path);
-  }
-  ~CheckpointFolder() { remove_empty_directory(path_); }
-  CheckpointFolder(const CheckpointFolder&) = delete;
-  CheckpointFolder& operator=(const CheckpointFolder&) = delete;
-
- private:
-  std::string path_;
-};
-
-// After success; what says that something can be gone on from goes first.
-void forget_checkpoint(const std::string& folder);
-
 // Packing and training as they go on, for as long as this lives.
 class Watching {
  public:

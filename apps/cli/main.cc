@@ -1,11 +1,14 @@
 // The only place that catches, and the only one that decides an exit code.
 #include <CLI/CLI.hpp>
 #include <cctype>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iostream>
 #include <new>
+#include <system_error>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -86,6 +89,16 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int count
   return fmt::format("{}\nSee '{} --help'.", sentence, name);
 }
 
+// A result that did not reach its file is not a result.
+int finish_output(const Terminal& terminal) {
+  errno = 0;
+  const bool written = std::cout.flush().good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written) return 0;
+  terminal.complain(fmt::format("cannot write to standard output: {}",
+                                errno == 0 ? "not everything was written" : std::generic_category().message(errno)));
+  return exit_code(ErrorKind::io);
+}
+
 int run(int count, char** words) {
   Session session;
   session.command.assign(words, words + count);
@@ -123,14 +136,14 @@ int run(int count, char** words) {
   try {
     app.parse(count, words);
   } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
+    app.exit(help);
   } catch (const CLI::CallForAllHelp& help) {
-    return app.exit(help);
+    app.exit(help);
   } catch (const CLI::CallForVersion& version) {
-    return app.exit(version);
+    app.exit(version);
   } catch (const CLI::ParseError& error) {
     if (count == 1) {
-      fmt::print("{}", app.help());
+      std::cout << app.help() << std::flush;
       return kUsage;
     }
     session.terminal.complain(explain(app, error, count, words));
@@ -141,11 +154,14 @@ int run(int count, char** words) {
   } catch (const std::bad_alloc&) {
     session.terminal.complain("the system has no more memory to give: use a smaller --memory, or close other programs");
     return exit_code(ErrorKind::memory);
+  } catch (const std::system_error& error) {  // of fmt, which prints results on stdout
+    session.terminal.complain(fmt::format("cannot write to standard output: {}", error.code().message()));
+    return exit_code(ErrorKind::io);
   } catch (const std::exception& error) {
     session.terminal.complain(fmt::format("{} (this is a defect of linblock; please report it)", error.what()));
     return kInternal;
   }
-  return 0;
+  return finish_output(session.terminal);
 }
 
 }  // namespace
@@ -188,6 +204,7 @@ void add_examples(CLI::App& command, const std::string& examples) { command.foot
 }  // namespace linblock::cli
 
 int main(int count, char** words) {
+  linblock::open_standard_files();
   linblock::keep_heap_small();
   return linblock::cli::run(count, words);
 }

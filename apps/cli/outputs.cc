@@ -1,54 +1,147 @@
 #include "cli/outputs.h"
 
-#include <fstream>
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/own_files.h"
+#include "base/snapshot.h"
+#include "learn/checkpoint_directory.h"
+#include "learn/model.h"
+#include "learn/state.h"
+#include "store/manifest.h"
 
 namespace linblock::cli {
 
 namespace {
 
-constexpr std::string_view kModelBeginning = "solver_type";
+constexpr std::string_view kTraceBeginning = "{\"event\":";
+constexpr std::string_view kPageTitle = "<title>linblock report</title>";
+constexpr size_t kTitleWithin = 1024;
 
 std::string beginning_of(const std::string& path, size_t bytes) {
   std::string found(bytes, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(found.data(), static_cast<std::streamsize>(bytes));
-  found.resize(static_cast<size_t>(file.gcount()));
+  found.resize(File::open_read(path).read_at({reinterpret_cast<unsigned char*>(found.data()), bytes}, 0));
   return found;
 }
 
-// An older one may go, and so may an empty file; anything else is not ours.
-void check_older(const std::string& path, const char* option, std::string_view beginning, const char* what) {
-  const std::string found = beginning_of(path, beginning.size());
-  if (!found.empty() && found != beginning)
-    fail(ErrorKind::usage, "{}: '{}' exists and is no {}, so it is not overwritten: choose another name, or remove it",
-         option, path, what);
+bool has_beginning(const std::string& path, std::string_view beginning) {
+  return path_kind(path) == PathKind::file && beginning_of(path, beginning.size()) == beginning;
+}
+
+// What a text must not take the place of; nothing where it may.
+const char* precious_kind(const std::string& path) {
+  constexpr std::array<std::string_view, 7> kStoreFiles = {
+      format::kManifestMagic, format::kSegmentMagic,  format::kFeatureMagic, format::kRemovedMagic,
+      format::kRowFactsMagic, format::kForestMagic, kSnapshotMagic};
+  if (path_kind(path) != PathKind::file) return nullptr;
+  if (is_model(path) || has_beginning(path, kModelJsonBeginning)) return "a model, or a part of one";
+  for (const std::string_view beginning : kStoreFiles)
+    if (has_beginning(path, beginning)) return "a part of a store or of a state";
+  return nullptr;
+}
+
+[[noreturn]] void refuse(const char* option, const std::string& path, const char* what) {
+  fail(ErrorKind::usage, "{}: '{}' exists and is no {}, so it is not overwritten: choose another name, or remove it",
+       option, path, what);
+}
+
+// The same file, or a file that is to be, under the same name.
+bool same_place(const std::string& a, const std::string& b) {
+  if (same_file(a, b)) return true;
+  const auto name = [](const std::string& path) { return path.substr(path.find_last_of('/') + 1); };
+  return path_kind(a) == PathKind::absent && path_kind(b) == PathKind::absent && name(a) == name(b) &&
+         same_file(parent_directory(a), parent_directory(b));
+}
+
+// `path` is this directory, or somewhere below it.
+bool is_within(std::string path, const std::string& directory) {
+  for (int depth = 0; depth < 64; ++depth) {
+    if (same_file(path, directory)) return true;
+    const std::string above = parent_directory(path);
+    if (above == path || above == ".") return same_file(above, directory);
+    path = above;
+  }
+  return false;
 }
 
 }  // namespace
 
-void check_output(const std::string& path, const char* option, const std::vector<std::string>& inputs) {
-  if (path_kind(path) == PathKind::directory) fail(ErrorKind::usage, "{}: '{}' is a folder: name a file", option, path);
+bool is_model(const std::string& path) { return has_beginning(path, kModelBeginning); }
+
+std::string model_lock_path(const std::string& model) { return model + ".lock"; }
+
+Outputs::Outputs(const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    if (input.empty() || input == "-") continue;
+    inputs_.push_back(input);
+    if (is_model(input))
+      for (const std::string& part : {model_json_path(input), state_path(input)}) inputs_.push_back(part);
+  }
+}
+
+void Outputs::add(const std::string& path, const char* option) {
+  if (path_kind(path) == PathKind::directory)
+    fail(ErrorKind::usage, "{}: '{}' is a directory: name a file", option, path);
   if (path_kind(parent_directory(path)) != PathKind::directory)
-    fail(ErrorKind::io, "{}: cannot create '{}': the folder '{}' does not exist", option, path, parent_directory(path));
-  check_not_read(path, option, inputs);
+    fail(ErrorKind::io, "{}: cannot create '{}': the directory '{}' does not exist", option, path,
+         parent_directory(path));
+  for (const std::string& input : inputs_)
+    if (same_file(path, input) || (path_kind(input) == PathKind::directory && is_within(path, input)))
+      fail(ErrorKind::usage, "{}: '{}' is read by this command, and would be lost: choose another name", option, path);
+  const std::string directory = parent_directory(path);
+  const bool in_store = has_beginning(manifest_path(directory), format::kManifestMagic);
+  if (in_store || has_beginning(directory + "/" + kCheckpointName, kSnapshotMagic))
+    fail(ErrorKind::usage, "{}: '{}' is in a {}, where only linblock's own files belong: choose another place", option,
+         path, in_store ? "store" : "checkpoint");
+  for (const std::string& output : outputs_)
+    if (same_place(path, output))
+      fail(ErrorKind::usage, "{}: '{}' is written by another option of this command: choose another name", option,
+           path);
+  outputs_.push_back(path);
 }
 
-bool is_model(const std::string& path) {
-  return path_kind(path) == PathKind::file && beginning_of(path, kModelBeginning.size()) == kModelBeginning;
+void Outputs::add_own(const std::string& path, std::string_view beginning) {
+  add(path, "--output");
+  if (!file_begins_as(path, beginning)) refuse_foreign(path);
 }
 
-void check_model_output(const std::string& path, const std::vector<std::string>& inputs) {
-  check_output(path, "--output", inputs);
-  check_older(path, "--output", kModelBeginning, "model");
+void Outputs::add_text(const std::string& path, const char* option) {
+  if (path_kind(path) == PathKind::other) return;  // a pipe, /dev/null
+  add(path, option);
+  if (const char* what = precious_kind(path))
+    fail(ErrorKind::usage, "{}: '{}' is {}, so it is not overwritten: choose another name", option, path, what);
 }
 
-void check_trace_output(const std::string& path, const std::vector<std::string>& inputs) {
-  check_output(path, "--trace", inputs);
-  check_older(path, "--trace", "{\"event\":", "trace");
+void Outputs::add_model(const std::string& path, bool keeps_state) {
+  add(path, "--output");
+  if (path_kind(path) != PathKind::absent && !begins_as(beginning_of(path, kModelBeginning.size()), kModelBeginning))
+    refuse("--output", path, "model");
+  add_own(temporary_path(path), kModelBeginning);
+  add_own(model_json_path(path), kModelJsonBeginning);
+  add_own(temporary_path(model_json_path(path)), kModelJsonBeginning);
+  add_own(model_lock_path(path), kLockBeginning);
+  if (!keeps_state) return;
+  add_own(state_path(path), kSnapshotMagic);
+  add_own(temporary_path(state_path(path)), kSnapshotMagic);
+}
+
+void Outputs::add_trace(const std::string& path) {
+  if (path_kind(path) == PathKind::other) return;
+  add(path, "--trace");
+  if (path_kind(path) == PathKind::file && !begins_as(beginning_of(path, kTraceBeginning.size()), kTraceBeginning))
+    refuse("--trace", path, "trace");
+}
+
+void Outputs::add_page(const std::string& path) {
+  add(path, "--output");
+  if (path_kind(path) == PathKind::file) {
+    const std::string found = beginning_of(path, kTitleWithin);
+    if (!found.empty() && found.find(kPageTitle) == std::string::npos) refuse("--output", path, "report of linblock");
+  }
+  add_own(temporary_path(path), kPageBeginning);
 }
 
 }  // namespace linblock::cli

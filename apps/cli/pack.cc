@@ -3,7 +3,9 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "cli/numbers.h"
+#include "cli/outputs.h"
 #include "cli/pack_options.h"
+#include "cli/print_json.h"
 #include "store/build_forest.h"
 #include "store/store.h"
 
@@ -93,6 +95,12 @@ void extend_index(const PackRequest& request, Session& session) {
 
 void run_pack(PackRequest& request, Session& session, bool appending) {
   const Terminal& terminal = session.terminal;
+  if (!request.options.rejects.empty()) {
+    std::vector<std::string> read = request.inputs;
+    read.push_back(request.options.weights);
+    if (appending) read.push_back(request.store);
+    Outputs(read).add_text(request.options.rejects, "--rejects");
+  }
   const bool indexed = appending && has_fresh_index(request.store);
   ProgressBar bar(terminal, appending ? "appending" : "packing");
   PackContext context;
@@ -120,7 +128,7 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
                                             {"codec", codec_name(info.codec)},
                                             {"seconds", seconds},
                                             {"peak_memory_bytes", peak_resident_bytes()}};
-    fmt::print("{}\n", summary.dump());
+    print_line(summary);
   }
   terminal.say(fmt::format("{} {} rows, {} nonzeros, from {} of text in {:.2f} s ({}/s, {} of memory)",
                            appending ? "appended" : "packed", grouped(report.rows), grouped(report.nonzeros),

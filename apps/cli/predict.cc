@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/evaluation.h"
 #include "cli/outputs.h"
+#include "cli/print_json.h"
 #include "learn/evaluate.h"
 
 namespace linblock::cli {
@@ -49,9 +50,15 @@ void say_unknown_labels(const Model& model, const Evaluation& result, const Sess
                     grouped(rows), example, fmt::join(model.labels.begin(), model.labels.end(), ", ")));
 }
 
+Model load(const std::string& path, const Session& session) {
+  Model model = load_model(path);
+  if (!model.warning.empty()) session.terminal.say("warning: " + model.warning);
+  return model;
+}
+
 void run_predict(const PredictRequest& request, Session& session) {
   constexpr size_t kPiece = size_t{256} << 10;
-  const Model model = load_model(request.model);
+  const Model model = load(request.model, session);
   if (request.probability && !model.has_probability())
     fail(ErrorKind::usage,
          "--probability needs a logistic or a calibrated model, and '{}' is {} alone: train with --loss logistic or "
@@ -60,9 +67,9 @@ void run_predict(const PredictRequest& request, Session& session) {
   if (!request.output.empty()) {
     std::vector<std::string> read = request.inputs;
     read.push_back(request.model);
-    check_output(request.output, "--output", read);
+    Outputs(read).add_text(request.output, "--output");
   }
-  File file = request.output.empty() ? File::standard_output() : File::create(request.output);
+  File file = request.output.empty() ? File::standard_output() : File::create_output(request.output);
   std::string lines;
   const auto flush = [&] {
     file.write_next({reinterpret_cast<const unsigned char*>(lines.data()), lines.size()});
@@ -102,14 +109,14 @@ void run_predict(const PredictRequest& request, Session& session) {
 }
 
 void run_evaluate(const PredictRequest& request, Session& session) {
-  const Model model = load_model(request.model);
+  const Model model = load(request.model, session);
   ProgressBar bar(session.terminal, "evaluating");
   const Evaluation result = evaluate(model, request.inputs, request.memory_bytes, reading(bar, session));
   bar.finish();
   say_ignored(result.report.unknown_features, session);
   say_unknown_labels(model, result, session);
   if (session.json)
-    fmt::print("{}\n", evaluation_json(result).dump());
+    print_line(evaluation_json(result));
   else
     print_evaluation(result);
 }

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/numbers.h"
+#include "cli/print_json.h"
 #include "store/store.h"
 
 namespace linblock::cli {
@@ -52,7 +53,7 @@ void run_remove(const Request& request, Session& session) {
                                             {"rows_left", info.rows},
                                             {"removed_rows", info.removed.rows},
                                             {"seconds", seconds}};
-    fmt::print("{}\n", summary.dump());
+    print_line(summary);
   }
   session.terminal.say(fmt::format("removed {} rows, {} nonzeros, in {:.2f} s", grouped(report.rows),
                                    grouped(report.nonzeros), seconds));

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
+#include "cli/print_json.h"
 #include "cli/report_page.h"
 
 namespace linblock::cli {
@@ -14,21 +15,21 @@ struct Request {
 };
 
 void run_report(const Request& request, const Session& session) {
-  check_output(request.output, "--output", request.traces);
+  Outputs(request.traces).add_page(request.output);
   std::vector<TraceRun> runs;
   for (const std::string& trace : request.traces) {
     if (session.stop) fail(ErrorKind::interrupted, "interrupted");
     std::ranges::move(read_trace(trace), std::back_inserter(runs));
   }
   const ReportPage page = make_report_page(runs);
-  replace_file(request.output, {reinterpret_cast<const unsigned char*>(page.html.data()), page.html.size()});
+  replace_file(request.output, {reinterpret_cast<const unsigned char*>(page.html.data()), page.html.size()},
+               kPageBeginning);
   if (session.json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"report", request.output},
-                                              {"bytes", page.html.size()},
-                                              {"runs", runs.size()},
-                                              {"passes", page.passes},
-                                              {"shown_passes", page.shown_passes}}
-                           .dump());
+    print_line({{"report", request.output},
+                {"bytes", page.html.size()},
+                {"runs", runs.size()},
+                {"passes", page.passes},
+                {"shown_passes", page.shown_passes}});
   session.terminal.say(
       fmt::format("wrote {}: {} {}, {} passes{}, {}", request.output, runs.size(), runs.size() == 1 ? "run" : "runs",
                   grouped(page.passes),

@@ -19,17 +19,23 @@ constexpr double kLineInterval = 5;
 constexpr double kQuickWork = 1;  // shown only when it takes longer
 constexpr int kBarWidth = 28;
 
+// A log on a full disk, or one that nobody reads any more, does not end the work that it tells of.
+void put(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 }  // namespace
 
 Terminal::Terminal()
     : is_terminal_(::isatty(STDERR_FILENO) != 0), colours_(is_terminal_ && std::getenv("NO_COLOR") == nullptr) {}
 
 void Terminal::say(std::string_view sentence) const {
-  if (!quiet_) fmt::print(stderr, "{}\n", sentence);
+  if (!quiet_) put(fmt::format("{}\n", sentence));
 }
 
 void Terminal::complain(std::string_view sentence) const {
-  fmt::print(stderr, "{}error:{} {}\n", colours_ ? "\033[1;31m" : "", colours_ ? "\033[0m" : "", sentence);
+  put(fmt::format("{}error:{} {}\n", colours_ ? "\033[1;31m" : "", colours_ ? "\033[0m" : "", sentence));
 }
 
 ProgressBar::ProgressBar(const Terminal& terminal, std::string doing) : terminal_(terminal), doing_(std::move(doing)) {}
@@ -47,10 +53,9 @@ bool ProgressBar::due() {
 
 void ProgressBar::write(const std::string& line) {
   if (terminal_.is_terminal())
-    fmt::print(stderr, "\r\033[K{}", line);
+    put(fmt::format("\r\033[K{}", line));
   else
-    fmt::print(stderr, "{}\n", line);
-  std::fflush(stderr);
+    put(fmt::format("{}\n", line));
   shown_ = true;
 }
 
@@ -79,7 +84,7 @@ void ProgressBar::update(uint64_t done, uint64_t total, const std::string& detai
 }
 
 void ProgressBar::finish() {
-  if (shown_ && terminal_.is_terminal()) fmt::print(stderr, "\r\033[K");
+  if (shown_ && terminal_.is_terminal()) put("\r\033[K");
   shown_ = false;
 }
 

@@ -39,7 +39,7 @@ void Trace::begin(const std::vector<std::string>& command, const TrainOptions& o
   if (path_.empty()) return;
   const char* event = file_.is_open() ? "group" : resumed ? "resume" : "begin";
   if (!file_.is_open()) {
-    file_ = resumed ? File::open_update(path_) : File::create(path_);
+    file_ = resumed ? File::update_output(path_) : File::create_output(path_);
     size_ = resumed ? file_.size() : 0;
   }
   write(Json{{"event", event},

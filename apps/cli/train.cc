@@ -5,6 +5,9 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "cli/learning.h"
+#include "cli/outputs.h"
+#include "cli/print_json.h"
+#include "learn/checkpoint_directory.h"
 #include "learn/state.h"
 #include "learn/truncated_json.h"
 
@@ -23,7 +26,7 @@ void print_json(const TrainReport& report, double total_seconds) {
                              {"gap", certificates[i].gap()}});
     add_truncated(report.summary, i, json["tasks"].back());
   }
-  fmt::print("{}\n", json.dump());
+  print_line(json);
 }
 
 }  // namespace
@@ -33,11 +36,6 @@ void save_or_explain(const TrainRequest& request, TrainReport& report, const std
   try {
     save_trained(request.model, request.options, report, request.threads);
   } catch (const Error& error) {
-    try {
-      remove_file(request.model + ".new");
-    } catch (const Error&) {
-      // The first error is the one to tell of.
-    }
     throw Error(error.kind(),
                 fmt::format("{}\nThe model could not be saved: afterwards the same command {}", error.what(),
                             path_kind(state) == PathKind::file ? "goes on from its checkpoint" : "trains it again"));
@@ -55,12 +53,16 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
   const std::string checkpoint = request.checkpoint_folder();
   const Context context = prepare(request, checkpoint, session);
   Watching watching(request, context, session);
-  std::optional<CheckpointFolder> folder;
-  if (!request.dry_run) folder.emplace(checkpoint);
+  std::optional<FileLock> lock;
+  std::optional<CheckpointDirectory> directory;
+  if (!request.dry_run) {
+    lock.emplace(FileLock::acquire_temporary(model_lock_path(request.model), "training", request.model));
+    directory.emplace(checkpoint);
+  }
   TrainReport report = train(options, context, watching.observer(), request.dry_run);
   if (request.dry_run) return;
   save_or_explain(request, report, context.checkpoint.path);
-  forget_checkpoint(checkpoint);
+  directory->forget();
   const double seconds = clock.seconds();
   watching.trace().end(report.summary, seconds, report.test ? std::optional(report.test->accuracy()) : std::nullopt);
   terminal.say(summary_words(report.summary, request.memory_bytes, seconds));

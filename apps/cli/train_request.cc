@@ -169,19 +169,37 @@ std::string TrainRequest::checkpoint_folder(const std::string& purpose) const {
   return data + "." + purpose + ".checkpoint";
 }
 
-void check_learning(TrainRequest& request, const CLI::App& command) {
+namespace {
+
+void check_choices(TrainRequest& request, const CLI::App& command) {
   settle_solver(request, command);
   settle_truncation(request, command);
   method_of(request);
   check_options(request, command);
 }
 
-void check_request(TrainRequest& request, const CLI::App& command) {
-  check_learning(request, command);
+void check_outputs(const TrainRequest& request) {
   std::vector<std::string> read = request.options.inputs;
   read.insert(read.end(), request.options.test.begin(), request.options.test.end());
-  check_model_output(request.model, read);
-  if (!request.trace.empty()) check_trace_output(request.trace, read);
+  read.push_back(request.options.pack.weights);
+  // A model may be the start of its own successor.
+  if (request.model.empty() || !same_file(request.options.warm, request.model)) read.push_back(request.options.warm);
+  Outputs outputs(read);
+  if (!request.model.empty()) outputs.add_model(request.model, request.keep_state);
+  if (!request.trace.empty()) outputs.add_trace(request.trace);
+  if (!request.options.pack.rejects.empty()) outputs.add_text(request.options.pack.rejects, "--rejects");
+}
+
+}  // namespace
+
+void check_learning(TrainRequest& request, const CLI::App& command) {
+  check_choices(request, command);
+  check_outputs(request);
+}
+
+void check_request(TrainRequest& request, const CLI::App& command) {
+  check_choices(request, command);
+  check_outputs(request);
   check_inputs(request.options.test, "--test");
   check_warm(request);
 }

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "store/columns.h"
 
 namespace linblock::cli {
@@ -22,7 +23,7 @@ void print_json(const Request& request, bool changed, const TransposeReport& rep
                                           {"columns", report.columns}, {"nonzeros", report.nonzeros},
                                           {"bytes", report.bytes},     {"spilled_bytes", report.spilled_bytes},
                                           {"seconds", report.seconds}, {"peak_memory_bytes", peak_resident_bytes()}};
-  fmt::print("{}\n", summary.dump());
+  print_line(summary);
 }
 
 void run_transpose(Request& request, Session& session) {

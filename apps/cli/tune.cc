@@ -1,3 +1,4 @@
+#include "learn/checkpoint_directory.h"
 #include "learn/tune.h"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include "base/file.h"
 #include "cli/learning.h"
 #include "cli/numbers.h"
+#include "cli/outputs.h"
+#include "cli/print_json.h"
 #include "learn/stages.h"
 
 namespace linblock::cli {
@@ -37,7 +40,7 @@ void print_json(const Tuning& tuning, const std::optional<TrainReport>& final, d
   if (final) add_summary(final->summary, all);
   json.update(summary_json(tuning.info, all, tuning.pack_seconds, seconds));
   if (final) json["model"] = {{"passes", final->summary.passes}, {"gap", final->summary.largest_gap()}};
-  fmt::print("{}\n", json.dump());
+  print_line(json);
 }
 
 // A line of the table as soon as it is known: tuning may take hours.
@@ -95,7 +98,10 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
   const std::string checkpoint = train.model.empty() ? train.checkpoint_folder("tune") : train.checkpoint_folder();
   const Context context = prepare(train, checkpoint, session);
   Watching watching(train, context, session, true);
-  const CheckpointFolder folder(checkpoint);
+  std::optional<FileLock> lock;
+  if (!train.model.empty())
+    lock.emplace(FileLock::acquire_temporary(model_lock_path(train.model), "tuning", train.model));
+  CheckpointDirectory directory(checkpoint);
   bool first = true;
   Tuning tuning =
       tune(train.options, request.folds, request.costs, context, watching.observer(), [&](const TunedCost& one) {
@@ -116,7 +122,7 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
   if (!train.model.empty()) terminal.say(fmt::format("training with cost {}, on all rows:", best));
   std::optional<TrainReport> final;
   if (!train.model.empty()) final = train_best(request, tuning, context, watching);
-  forget_checkpoint(checkpoint);
+  directory.forget();
   const double seconds = clock.seconds();
   terminal.say(summary_words(final ? final->summary : tuning.summary, train.memory_bytes, seconds));
   if (session.json) print_json(tuning, final, seconds);

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/outputs.h"
 
 namespace linblock::cli {
 
@@ -29,9 +30,12 @@ void add_unpack(CLI::App& app, Session& session) {
       session.terminal.say(
           "this store has row weights, which svmlight text cannot hold: --weights FILE writes them too");
     const bool to_file = !request->output.empty();
-    File text = to_file ? File::create(request->output) : File::standard_output();
+    Outputs outputs({request->store});
+    if (to_file) outputs.add_text(request->output, "--output");
+    if (!request->weights.empty()) outputs.add_text(request->weights, "--weights");
+    File text = to_file ? File::create_output(request->output) : File::standard_output();
     File weights;
-    if (!request->weights.empty()) weights = File::create(request->weights);
+    if (!request->weights.empty()) weights = File::create_output(request->weights);
     ProgressBar bar(session.terminal, "unpacking");
     uint64_t written = 0;
     const auto sink_to = [](const File& file) {
