@@ -62,7 +62,7 @@ std::string certified_words(const Summary& summary) {
   const size_t count = summary.certificates.size();
   const std::string each = count > 1 ? fmt::format(", each of {} classifiers", grouped(count)) : "";
   const std::string sum = count > 1 ? fmt::format(" (the sum of {} classifiers)", grouped(count)) : "";
-  if (!summary.certified)
+  if (!summary.has_dual)
     return fmt::format("objective {:.6g}{}, not certified (pegasos has no dual)", certificate.primal, sum);
   const double gap = summary.largest_gap();
   if (!std::isfinite(gap)) return "nothing is certified yet";
@@ -362,9 +362,9 @@ nlohmann::ordered_json summary_json(const StoreInfo& info, const Summary& summar
                  {"total", total_seconds}}},
                {"peak_memory_bytes", peak_resident_bytes()},
                {"primal", certificate.primal},
-               {"dual", summary.certified ? Json(certificate.dual) : Json(nullptr)},
-               {"gap", summary.certified ? Json(summary.largest_gap()) : Json(nullptr)},
-               {"certified", summary.certified},
+               {"dual", summary.certified() ? Json(certificate.dual) : Json(nullptr)},
+               {"gap", summary.certified() ? Json(summary.largest_gap()) : Json(nullptr)},
+               {"certified", summary.certified()},
                {"termination", kTerminations[static_cast<size_t>(summary.termination)]},
                {"solver", name_of_method(summary.plan.method)},
                {"plan", summary.plan.describe()}};

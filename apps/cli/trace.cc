@@ -95,7 +95,7 @@ void Trace::pass(const PassReport& report, std::optional<double> test_accuracy) 
   if (report.largest_slope > 0) json["largest_slope"] = report.largest_slope;
   if (report.active_rows > 0) json["active_rows"] = report.active_rows;
   if (report.truncated) json["truncated"] = truncated_json(*report.truncated);
-  json["certified"] = report.certified.has_value();
+  json["certified"] = report.certified && std::isfinite(report.certified->gap());
   if (report.certified) {
     json["certify_seconds"] = report.certify_seconds;
     json["certify_bytes"] = report.certify_costs.bytes;
@@ -111,7 +111,7 @@ void Trace::end(const Summary& summary, double seconds, std::optional<double> te
                {"seconds", seconds},
                {"passes", summary.passes},
                {"bytes_read", summary.costs.bytes},
-               {"certified", summary.certified}};
+               {"certified", summary.certified()}};
   json.update(gap_of(summary.total()));
   add_truncated(summary, json);
   json["test_accuracy"] = test_accuracy ? Json(*test_accuracy) : Json(nullptr);

@@ -91,7 +91,7 @@ SolveOptions with_time_left(const SolveOptions& options, const Stopwatch& since)
 void add_summary(const Summary& part, Summary& whole) {
   if (whole.certificates.empty()) whole.plan = part.plan;
   whole.termination = std::max(whole.termination, part.termination);
-  whole.certified = part.certified;
+  whole.has_dual = part.has_dual;
   whole.passes += part.passes;
   whole.certificates.insert(whole.certificates.end(), part.certificates.begin(), part.certificates.end());
   whole.costs += part.costs;
@@ -107,7 +107,7 @@ void add_summary(const Summary& part, Summary& whole) {
 void save_summary(const Summary& summary, SnapshotWriter& to) {
   to.put("certificates", std::span<const Certificate>(summary.certificates));
   to.put("summary", std::span<const double>(
-                        std::array{static_cast<double>(summary.termination), summary.certified ? 1.0 : 0.0,
+                        std::array{static_cast<double>(summary.termination), summary.has_dual ? 1.0 : 0.0,
                                    static_cast<double>(summary.passes), static_cast<double>(summary.costs.bytes),
                                    summary.costs.read_seconds, summary.costs.decode_seconds, summary.costs.wait_seconds,
                                    summary.solve_seconds, summary.certify_seconds, summary.total_seconds}));
@@ -125,7 +125,7 @@ Summary restore_summary(const SnapshotReader& from) {
   std::array<double, 10> numbers{};
   from.take("summary", std::span<double>(numbers));
   summary.termination = static_cast<Termination>(static_cast<int>(numbers[0]));
-  summary.certified = numbers[1] != 0;
+  summary.has_dual = numbers[1] != 0;
   summary.passes = static_cast<int>(numbers[2]);
   summary.costs = {static_cast<uint64_t>(numbers[3]), numbers[4], numbers[5], numbers[6]};
   summary.solve_seconds = numbers[7];

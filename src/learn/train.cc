@@ -306,9 +306,9 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                {"features", report.info.features()},
                {"passes", summary.passes},
                {"primal", certificate.primal},
-               {"certified", summary.certified},
-               {"dual", summary.certified ? Json(certificate.dual) : Json(nullptr)},
-               {"gap", summary.certified ? Json(summary.largest_gap()) : Json(nullptr)},
+               {"certified", summary.certified()},
+               {"dual", summary.certified() ? Json(certificate.dual) : Json(nullptr)},
+               {"gap", summary.certified() ? Json(summary.largest_gap()) : Json(nullptr)},
                {"plan", summary.plan.describe()}};
   add_truncated(summary, json);
   for (const Sigmoid& sigmoid : report.model.calibration)
@@ -318,8 +318,8 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
     for (size_t i = 0; i < summary.certificates.size(); ++i) {
       json["tasks"].push_back({{"label", report.model.labels[i]},
                                {"primal", summary.certificates[i].primal},
-                               {"dual", summary.certified ? Json(summary.certificates[i].dual) : Json(nullptr)},
-                               {"gap", summary.certified ? Json(summary.certificates[i].gap()) : Json(nullptr)}});
+                               {"dual", summary.certified() ? Json(summary.certificates[i].dual) : Json(nullptr)},
+                               {"gap", summary.certified() ? Json(summary.certificates[i].gap()) : Json(nullptr)}});
       add_truncated(summary, i, json["tasks"].back());
     }
   }

@@ -4,23 +4,23 @@
 #include <cmath>
 
 #include "base/dot.h"
+#include "objective/double_weights.h"
 
 namespace linblock {
 
-double Certificate::gap() const {
+double relative_gap(double primal, double dual) {
   if (dual > 0) return (primal - dual) / dual;
   // So that a sum that is not a number certifies nothing.
   return primal <= dual ? 0 : std::numeric_limits<double>::infinity();
 }
 
-Certificate certificate_of(std::span<const float> weights, double losses, double dual_values, double v2) {
-  double w2 = 0;
-  for (const float weight : weights) w2 += double{weight} * double{weight};
-  Certificate certificate{.primal = 0.5 * w2 + losses, .dual = dual_values - 0.5 * v2};
-  // Equal but for the rounding of sums in double: a bound cannot be above what it bounds.
-  if (certificate.dual > certificate.primal && certificate.dual - certificate.primal < 1e-12 * certificate.dual)
-    certificate.dual = certificate.primal;
-  return certificate;
+Certificate certificate_of(const SquaredNorm& w2, const LossSum& losses, const DualSum& duals, const SquaredNorm& v2) {
+  constexpr double kBoundsThemselves = 1.01;  // they are sums in double, too
+  const double primal = 0.5 * w2.value + losses.value();
+  const double rounding = losses.rounding() + 0.5 * w2.rounding + duals.values_rounding() +
+                          0.5 * duals.v2_rounding(v2) +
+                          4 * kUnit * (primal + std::abs(duals.values()) + 0.5 * v2.value);
+  return {.primal = primal, .dual = duals.values() - 0.5 * v2.value - kBoundsThemselves * rounding};
 }
 
 Row part_of(const Row& row, size_t begin, size_t end) {
@@ -58,15 +58,19 @@ double Certifier::margin(const Row& row, std::span<const float> weights) const {
 
 void Certifier::add_losses(const Chunk& chunk, std::span<const double> duals, std::span<const float> weights,
                            std::span<const float> others) {
+  if (norm_ < 0) norm_ = std::sqrt(squared_norm_of(weights).value);
+  if (norm_of_others_ < 0) norm_of_others_ = std::sqrt(squared_norm_of(others).value);
   std::visit(
       [&](const auto& loss) {
         for (size_t i = 0; i < chunk.rows(); ++i) {
           const Row row = chunk.row(i, losses_buffer_);
           const double cost = costs_.cost(row);
           if (cost == 0) continue;
-          losses_ += cost * loss.value(margin(row, weights));
-          if (!others.empty()) losses_of_others_ += cost * loss.value(margin(row, others));
-          if (!duals.empty() && duals[i] != 0) dual_values_ += loss.dual_value(duals[i], cost);
+          const double length = std::sqrt(squared_norm(row, problem_.bias));
+          losses_.add(loss, cost, margin(row, weights), norm_ * length, row.index.size());
+          if (!others.empty())
+            losses_of_others_.add(loss, cost, margin(row, others), norm_of_others_ * length, row.index.size());
+          if (!duals.empty() && duals[i] != 0) duals_.add(duals[i], loss.dual_value(duals[i], cost), length);
         }
       },
       problem_.loss);
@@ -87,9 +91,9 @@ void Certifier::add_duals(const Chunk& chunk, std::span<const double> duals) {
 }
 
 void Certifier::end_pass(std::span<const float> weights) {
+  v2_ += squared_norm_of(std::span<const double>(v_));
   for (size_t i = 0; i < v_.size(); ++i) {
     const double away = v_[i] - double{weights[begin_ + i]};
-    v2_ += v_[i] * v_[i];
     drift_ += away * away;
   }
 }

@@ -7,18 +7,25 @@
 
 #include "objective/duals.h"
 #include "objective/problem.h"
+#include "objective/rounding.h"
 
 namespace linblock {
 
+// (primal - dual) / dual. Infinite where the dual says nothing.
+double relative_gap(double primal, double dual);
+
+// `dual` is lowered by a bound of all rounding, of its own sums and of the primal's: no weights have an objective below
+// it, and the gap is true of the very weights whose objective is `primal`.
 struct Certificate {
   double primal = 0;
   double dual = 0;
-  // (primal - dual) / dual; no more than this can be gained.
-  double gap() const;
+
+  double gap() const { return contradicts_itself() ? std::numeric_limits<double>::infinity() : relative_gap(primal, dual); }
+  // A bound above what it bounds: a defect of linblock or of the machine. It certifies nothing.
+  bool contradicts_itself() const { return dual > primal; }
 };
 
-// From the sums that both are made of; a dual that is above the primal by the rounding of such sums is the primal.
-Certificate certificate_of(std::span<const float> weights, double losses, double dual_values, double v2);
+Certificate certificate_of(const SquaredNorm& w2, const LossSum& losses, const DualSum& duals, const SquaredNorm& v2);
 
 // The part of a row whose features are from `begin` to before `end`.
 Row part_of(const Row& row, size_t begin, size_t end);
@@ -53,8 +60,8 @@ class Certifier {
   Range range() const { return {begin_, v_}; }
 
  private:
-  Certificate finish(std::span<const float> weights, double losses) const {
-    return certificate_of(weights, losses, dual_values_, v2_);
+  Certificate finish(std::span<const float> weights, const LossSum& losses) const {
+    return certificate_of(squared_norm_of(weights), losses, duals_, v2_);
   }
   double margin(const Row& row, std::span<const float> weights) const;
 
@@ -64,10 +71,12 @@ class Certifier {
   size_t passes_;
   size_t begin_ = 0;
   std::vector<double> v_;
-  double losses_ = 0;
-  double losses_of_others_ = 0;
-  double dual_values_ = 0;
-  double v2_ = 0;
+  double norm_ = -1;  // |w|; below 0: not known yet
+  double norm_of_others_ = -1;
+  LossSum losses_;
+  LossSum losses_of_others_;
+  DualSum duals_;
+  SquaredNorm v2_;
   double drift_ = 0;
   RowBuffer losses_buffer_;
   RowBuffer duals_buffer_;

@@ -1,9 +1,11 @@
 #include "objective/class_certificate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/dot.h"
+#include "objective/double_weights.h"
 
 namespace linblock {
 
@@ -45,6 +47,7 @@ void ClassCertifier::begin_pass(size_t pass) {
 }
 
 void ClassCertifier::add_losses(const Chunk& chunk, const SparseDuals::Page& duals, std::span<const float> weights) {
+  if (norm_ < 0) norm_ = std::sqrt(squared_norm_of(weights).value);
   size_t pair = 0;
   for (size_t i = 0; i < chunk.rows(); ++i) {
     const size_t first = pair;
@@ -54,10 +57,14 @@ void ClassCertifier::add_losses(const Chunk& chunk, const SparseDuals::Page& dua
     if (cost == 0) continue;
     exact_scores(row, problem_.bias, weights, scores_);
     const double own = std::exchange(scores_[numbers_[row.label]], -std::numeric_limits<double>::infinity());
-    losses_ += cost * std::max(0.0, *std::max_element(scores_.begin(), scores_.end()) - own + 1);
+    const double length = std::sqrt(squared_norm(row, problem_.bias));
+    // A hinge of the margin between two scores, each of which can be wrong.
+    losses_.add(Hinge(), cost, own - *std::max_element(scores_.begin(), scores_.end()), 2 * norm_ * length,
+                row.index.size());
     if (pair == first) continue;
     const Sum sum = sum_of(duals.duals.subspan(first, pair - first), cost);
-    dual_values_ += sum.share * sum.all;
+    // x is added to v of its own class by the sum of its duals, and taken from the others' by the same sum at most.
+    duals_.add(sum.share * sum.all, sum.share * sum.all, 2 * length);
   }
 }
 
@@ -86,9 +93,9 @@ void ClassCertifier::add_duals(const Chunk& chunk, const SparseDuals::Page& dual
 
 void ClassCertifier::end_pass(std::span<const float> weights) {
   const std::span<const float> own = weights.subspan(begin_ * classes_, v_.size());
+  v2_ += squared_norm_of(std::span<const double>(v_));
   for (size_t i = 0; i < v_.size(); ++i) {
     const double away = v_[i] - double{own[i]};
-    v2_ += v_[i] * v_[i];
     drift_ += away * away;
   }
 }

@@ -27,7 +27,7 @@ class ClassCertifier {
   void end_pass(std::span<const float> weights);
 
   Certificate finish(std::span<const float> weights) const {
-    return certificate_of(weights, losses_, dual_values_, v2_);
+    return certificate_of(squared_norm_of(weights), losses_, duals_, v2_);
   }
   double drift() const { return drift_; }
   Certifier::Range range() const { return {begin_ * classes_, v_}; }
@@ -42,9 +42,10 @@ class ClassCertifier {
   size_t begin_ = 0;  // the first feature of this pass
   std::vector<double> v_;
   std::vector<double> scores_;
-  double losses_ = 0;
-  double dual_values_ = 0;
-  double v2_ = 0;
+  double norm_ = -1;  // of all weights; below 0: not known yet
+  LossSum losses_;
+  DualSum duals_;
+  SquaredNorm v2_;
   double drift_ = 0;
   RowBuffer losses_buffer_;
   RowBuffer duals_buffer_;

@@ -94,7 +94,8 @@ struct Logistic {
   double largest_alpha(double cost) const { return cost; }
   // Never at a bound, where the dual's slope is infinite (LIBLINEAR starts there too).
   double first_alpha(double cost) const { return std::min(0.001 * cost, 1e-8); }
-  double dual_value(double alpha, double cost) const { return entropy(alpha, cost) + entropy(cost - alpha, cost); }
+  // Of alpha and cost - alpha, the smaller has all digits that matter.
+  double dual_value(double alpha, double cost) const { return cost * entropy(std::min(alpha, cost - alpha) / cost); }
   double dual_gradient(double alpha, double margin, double cost) const {
     return margin + std::log(alpha / (cost - alpha));
   }
@@ -102,9 +103,10 @@ struct Logistic {
   // algorithm 5: Newton steps in whichever of alpha and cost - alpha ends below cost / 2, where the logarithm is steep.
   double dual_step(double alpha, double margin, double norm2, double cost) const;
 
- private:
-  // -a log(a / cost), and 0 at 0.
-  static double entropy(double a, double cost) { return a > 0 ? -a * std::log(a / cost) : 0; }
+  // Of a share of at most 1/2 and the rest, without the digits that 1 - share would lose.
+  static double entropy(double share) {
+    return share > 0 ? -share * std::log(share) - (1 - share) * std::log1p(-share) : 0;
+  }
 };
 
 static_assert(DualLoss<Hinge> && DualLoss<SquaredHinge> && DualLoss<Logistic>);

@@ -6,6 +6,7 @@
 
 #include "base/dot.h"
 #include "base/error.h"
+#include "objective/double_weights.h"
 #include "objective/scaled_dual.h"
 
 namespace linblock {
@@ -37,10 +38,10 @@ double dot_with(const Row& row, const RowSums::Cell* cells) {
   return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
-// Alphas a of this loss, all multiplied by s, are worth s * growing(a) - s^2 * shrinking(a) in the dual, or, where that
-// is not so, growing(a) at s = 1.
+// Alphas a of this loss, all multiplied by s, add s * growing(a) - s^2 / 2 * shrinking(a) to the dual, or, where that is
+// not so, growing(a) at s = 1.
 double growing(const SquaredHinge&, double alpha, double) { return alpha; }
-double shrinking(const SquaredHinge&, double alpha, double cost) { return alpha * alpha / (4 * cost); }
+double shrinking(const SquaredHinge&, double alpha, double cost) { return alpha * alpha / (2 * cost); }
 double growing(const Logistic& loss, double alpha, double cost) { return loss.dual_value(alpha, cost); }
 double shrinking(const Logistic&, double, double) { return 0; }
 
@@ -70,7 +71,7 @@ RowSums::RowSums(const Problem& problem, const Task& task, size_t lanes)
 
 void RowSums::begin(Pass pass) {
   pass_ = pass;
-  for (Lane& lane : lanes_) lane.losses = lane.alphas = lane.squares = 0;
+  for (Lane& lane : lanes_) lane.totals = {};
 }
 
 void RowSums::begin_evaluation(std::span<const double> weights, bool on_trial) {
@@ -87,6 +88,7 @@ void RowSums::begin_product() { begin(Pass::product); }
 void RowSums::begin_losses(std::span<const float> weights) {
   begin(Pass::losses);
   rounded_ = weights;
+  rounded_norm_ = std::sqrt(squared_norm_of(weights).value);
 }
 
 template <CurvedLoss L>
@@ -110,13 +112,15 @@ void RowSums::evaluate(const L& loss, const Chunk& chunk, std::span<RowState> st
     if (pass_ == Pass::evaluation) state.margin = static_cast<float>(margin);
     state.curvature = static_cast<float>(curvature);
     state.cost = static_cast<float>(cost);
-    lane.losses += cost * loss.value(margin);
+    lane.totals.losses += cost * loss.value(margin);
     if (alpha == 0 && curvature == 0) continue;
-    lane.alphas += growing(loss, alpha, cost);
-    lane.squares += shrinking(loss, alpha, cost);
+    lane.totals.alphas.add(growing(loss, alpha, cost));
+    lane.totals.squares.add(shrinking(loss, alpha, cost));
     const double scale = sign * alpha;
+    double norm2 = problem_.has_bias() ? problem_.bias * problem_.bias : 0;
     for (size_t k = 0; k < row.index.size(); ++k) {
       const double x = row.value[k];
+      norm2 += x * x;
       cells[row.index[k]].v += scale * x;
       lane.diagonal[row.index[k]] += static_cast<float>(curvature * x * x);
     }
@@ -124,6 +128,8 @@ void RowSums::evaluate(const L& loss, const Chunk& chunk, std::span<RowState> st
       lane.cells.back().v += scale * problem_.bias;
       lane.diagonal.back() += static_cast<float>(curvature * problem_.bias * problem_.bias);
     }
+    lane.totals.lengths += alpha * std::sqrt(norm2);
+    ++lane.totals.rows;
   }
 }
 
@@ -176,6 +182,7 @@ void RowSums::multiply(const Chunk& chunk, std::span<const RowState> states, Lan
 }
 
 void RowSums::add_losses(const Chunk& chunk, Lane& lane) const {
+  const double norm = rounded_norm_;
   std::visit(
       [&](const auto& loss) {
         for (size_t i = 0; i < chunk.rows(); ++i) {
@@ -184,7 +191,8 @@ void RowSums::add_losses(const Chunk& chunk, Lane& lane) const {
           if (cost == 0) continue;
           double sum = exact_dot(row.index, row.value, rounded_.data());
           if (problem_.has_bias()) sum += problem_.bias * double{rounded_.back()};
-          lane.losses += cost * loss.value(costs_.sign(row) * sum);
+          lane.totals.saved_losses.add(loss, cost, costs_.sign(row) * sum,
+                                norm * std::sqrt(squared_norm(row, problem_.bias)), row.index.size());
         }
       },
       problem_.loss);
@@ -192,19 +200,30 @@ void RowSums::add_losses(const Chunk& chunk, Lane& lane) const {
 
 double RowSums::losses() const {
   double sum = 0;
-  for (const Lane& lane : lanes_) sum += lane.losses;
+  for (const Lane& lane : lanes_) sum += lane.totals.losses;
   return sum;
 }
 
-double RowSums::dual(double v2) const {
-  double alphas = 0;
-  double squares = 0;
+LossSum RowSums::saved_losses() const {
+  LossSum sum;
+  for (const Lane& lane : lanes_) sum.add(lane.totals.saved_losses);
+  return sum;
+}
+
+double RowSums::dual(const SquaredNorm& v2) const {
+  LongSum alphas;
+  LongSum squares;
+  double lengths = 0;
+  double rows = 0;
   for (const Lane& lane : lanes_) {
-    alphas += lane.alphas;
-    squares += lane.squares;
+    alphas.add(lane.totals.alphas);
+    squares.add(lane.totals.squares);
+    lengths += lane.totals.lengths;
+    rows += lane.totals.rows;
   }
-  if (std::holds_alternative<Logistic>(problem_.loss)) return alphas - 0.5 * v2;
-  return best_of_parabola(alphas, 2 * squares + v2);
+  const double wrong = sum_rounding(rows + static_cast<double>(lanes_.size())) * lengths;
+  const ScaledDual dual{.v2 = v2.value, .v2_rounding = v2.rounding + (2 * std::sqrt(v2.value) + wrong) * wrong};
+  return std::holds_alternative<Logistic>(problem_.loss) ? dual.of_values(alphas, 1) : dual.of_parabola(alphas, squares);
 }
 
 void RowSums::accept() {
@@ -229,7 +248,7 @@ void RowSums::save(SnapshotWriter& to, const std::string& name) const {
     const std::string own = fmt::format("{}lane {} ", name, i);
     to.put(own + "cells", std::span<const Cell>(lane.cells));
     to.put(own + "diagonal", std::span<const float>(lane.diagonal));
-    to.put(own + "sums", std::span<const double>(std::array{lane.losses, lane.alphas, lane.squares}));
+    to.put(own + "sums", std::span<const Totals>(&lane.totals, 1));
   }
 }
 
@@ -237,6 +256,7 @@ void RowSums::restore(const SnapshotReader& from, const std::string& name, std::
                       std::span<const float> rounded) {
   at_ = weights;
   rounded_ = rounded;
+  rounded_norm_ = std::sqrt(squared_norm_of(rounded).value);
   from.take(name + "rows", std::span<RowState>(rows_));
   pass_ = static_cast<Pass>(from.take<uint64_t>(name + "pass"));
   for (size_t i = 0; i < lanes_.size(); ++i) {
@@ -244,11 +264,7 @@ void RowSums::restore(const SnapshotReader& from, const std::string& name, std::
     const std::string own = fmt::format("{}lane {} ", name, i);
     from.take(own + "cells", std::span<Cell>(lane.cells));
     from.take(own + "diagonal", std::span<float>(lane.diagonal));
-    std::array<double, 3> sums{};
-    from.take(own + "sums", std::span<double>(sums));
-    lane.losses = sums[0];
-    lane.alphas = sums[1];
-    lane.squares = sums[2];
+    from.take(own + "sums", std::span<Totals>(&lane.totals, 1));
   }
 }
 

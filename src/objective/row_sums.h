@@ -15,6 +15,7 @@
 
 #include "base/snapshot.h"
 #include "objective/problem.h"
+#include "objective/rounding.h"
 #include "store/block_source.h"
 
 namespace linblock {
@@ -58,8 +59,10 @@ class RowSums {
   // The chunks of a block that belong to a lane. Lanes may be worked on by several threads.
   void add(const Block& block, size_t lane);
 
-  // After an evaluation, or a pass for losses alone.
+  // After an evaluation.
   double losses() const;
+  // After a pass for losses alone, with their rounding.
+  LossSum saved_losses() const;
   double v(size_t weight) const {
     double sum = 0;
     for (const Lane& lane : lanes_) sum += lane.cells[weight].v;
@@ -71,8 +74,8 @@ class RowSums {
     for (const Lane& lane : lanes_) sum += double{lane.diagonal[weight]};
     return sum;
   }
-  // The best lower bound that the alphas, all multiplied by one number, give: the dual.
-  double dual(double v2) const;
+  // The best lower bound that the alphas, all multiplied by one number, give: the dual, with its rounding taken off.
+  double dual(const SquaredNorm& v2) const;
   void accept();
   // After a product, and the direction again.
   double product(size_t weight) const {
@@ -90,12 +93,18 @@ class RowSums {
 
  private:
   enum class Pass { evaluation, trial, product, losses };
+  struct Totals {
+    double losses = 0;
+    LossSum saved_losses = {};
+    LongSum alphas = {};   // sum of dual values that grow with the alphas ...
+    LongSum squares = {};  // ... and of what is taken away by their squares; 0 where there is no such part
+    double lengths = 0;    // sum of alpha |x|, and of how many rows: a bound of v's rounding
+    double rows = 0;
+  };
   struct Lane {
     std::vector<Cell> cells;
     std::vector<float> diagonal;
-    double losses = 0;
-    double alphas = 0;   // sum of dual values that grow with the alphas ...
-    double squares = 0;  // ... and of what is taken away by their squares; 0 where there is no such part
+    Totals totals = {};
     RowBuffer buffer = {};
     std::array<RowBuffer, 2> buffers = {};
   };
@@ -114,6 +123,7 @@ class RowSums {
   Pass pass_ = Pass::evaluation;
   std::span<const double> at_ = {};
   std::span<const float> rounded_ = {};
+  double rounded_norm_ = 0;
 };
 
 }  // namespace linblock

@@ -10,52 +10,75 @@
 #include <cmath>
 
 #include "objective/loss.h"
+#include "objective/rounding.h"
 
 namespace linblock {
 
-// The largest linear * s - square * s^2 / 2.
-inline double best_of_parabola(double linear, double square) { return square > 0 ? 0.5 * linear * linear / square : 0; }
+// A lower bound of the optimum: rounding is taken off. `v2_rounding` is a bound of that of v2.
+struct ScaledDual {
+  double v2 = 0;
+  double v2_rounding = 0;
+
+  // The best value of linear * s - square * s^2 / 2 - v2 * s^2 / 2, where the first two are sums over rows.
+  double of_parabola(const LongSum& linear, const LongSum& square) const {
+    const double bend = square.value() + v2;
+    if (!(bend > 0)) return 0;
+    const double scale = linear.value() / bend;
+    const double rounding = scale * terms_rounding(linear) + 0.5 * scale * scale * (terms_rounding(square) + v2_rounding);
+    return 0.5 * linear.value() * scale - 1.01 * rounding;
+  }
+  // `values` of the dual at this scale, v2 apart.
+  double of_values(const LongSum& values, double scale) const {
+    const double taken = 0.5 * scale * scale * v2;
+    return values.value() - taken -
+           1.01 * (terms_rounding(values) + 0.5 * scale * scale * v2_rounding + 4 * kUnit * taken);
+  }
+
+ private:
+  // All terms have the same sign.
+  static double terms_rounding(const LongSum& sum) {
+    return sum.rounding() + kRoundingsPerTerm * kUnit * std::abs(sum.value());
+  }
+};
 
 // `for_each_row(add)` calls add(share, cost) for every row, as often as it is asked to.
 template <class ForEachRow>
-double best_scaled_dual(const SquaredHinge&, double v2, const ForEachRow& for_each_row) {
+double best_scaled_dual(const SquaredHinge&, const ScaledDual& dual, const ForEachRow& for_each_row) {
   // dual_value(s alpha) = s cost share - s^2 cost share^2 / 4: D is a parabola.
-  double linear = 0;
-  double square = v2;
+  LongSum linear;
+  LongSum square;
   for_each_row([&](double share, double cost) {
-    linear += cost * share;
-    square += 0.5 * cost * share * share;
+    linear.add(cost * share);
+    square.add(0.5 * cost * share * share);
   });
-  return best_of_parabola(linear, square);
+  return dual.of_parabola(linear, square);
 }
 
 template <class ForEachRow>
-double best_scaled_dual(const Logistic&, double v2, const ForEachRow& for_each_row) {
+double best_scaled_dual(const Logistic& loss, const ScaledDual& dual, const ForEachRow& for_each_row) {
   constexpr int kSteps = 10;  // of Newton's method, which begins next to the answer when it matters
   double largest = 0;
   for_each_row([&](double share, double) { largest = std::max(largest, share); });
   if (largest <= 0) return 0;
   // Short of the bound, where the slope is infinite; a share of 1 leaves s = 1 allowed.
   const double most = std::max(1.0, (1 - 1e-9) / largest);
-  const auto entropy = [](double x) { return x > 0 ? -x * std::log(x) : 0; };
   double best = 0;
   double scale = 1;
   for (int step = 0; step < kSteps; ++step) {
-    double value = 0;
+    LongSum values;
     double slope = 0;
-    double bend = v2;
+    double bend = dual.v2;
     for_each_row([&](double share, double cost) {
       const double own = std::min(1.0, scale * share);
       const double rest = 1 - own;
       if (own <= 0) return;
-      value += cost * (entropy(own) + entropy(rest));
+      values.add(cost * loss.entropy(std::min(own, rest)));
       if (rest <= 0) return;
       slope += cost * share * std::log(rest / own);
       bend += cost * share / (scale * rest);
     });
-    value -= 0.5 * scale * scale * v2;
-    slope -= scale * v2;
-    best = std::max(best, value);
+    slope -= scale * dual.v2;
+    best = std::max(best, dual.of_values(values, scale));
     // Not all the way to the bound, from where Newton's method comes back but slowly.
     const double next = std::clamp(bend > 0 ? scale + slope / bend : scale, 0.1 * scale, 0.2 * scale + 0.8 * most);
     if (std::abs(next - scale) < 1e-7 * scale) break;

@@ -122,15 +122,20 @@ void ActiveDescent::refresh_weights() {
 
 ActiveDescent::Sums ActiveDescent::add_up(std::span<const double> weights, double most_loss, std::vector<double>* v) {
   Sums sums;
+  const double length = std::sqrt(squared(weights));
   visit_sparse(problem_.loss, [&](const auto& loss) {
     for_each([&](size_t i, const Row& row) {
       const double cost = costs_.cost_of_learned(row);
       const double alpha = rows_.alpha(i);
-      const double value = loss.value(margin(row, weights));
-      (rows_.is_out(i) ? sums.out_cost : sums.losses) += rows_.is_out(i) ? cost : cost * value;
-      sums.all_losses += cost * std::min(value, most_loss);
+      const double margin_here = margin(row, weights);
+      const double norm = std::sqrt(squared_norm(row, problem_.bias));
+      if (rows_.is_out(i))
+        sums.out_cost += cost;
+      else
+        sums.losses.add(loss, cost, margin_here, length * norm, row.index.size());
+      sums.all_losses += cost * std::min(loss.value(margin_here), most_loss);
       if (alpha == 0) return;
-      sums.dual_values += loss.dual_value(alpha, cost);
+      sums.duals.add(alpha, loss.dual_value(alpha, cost), norm);
       if (v != nullptr) add_row(row, problem_.bias, alpha * costs_.sign(row), *v);
     });
     return 0;
@@ -148,9 +153,10 @@ Certificate ActiveDescent::settle(double tolerance, int most_times) {
     std::vector<double> v(w_.size());
     const Sums sums = add_up(w_, kInfinity, &v);
     w_ = std::move(v);
-    const double w2 = squared(w_);
-    const Certificate certificate{0.5 * w2 + sums.losses, sums.dual_values - 0.5 * w2};
-    if (certificate.gap() <= tolerance || time == most_times || give_up()) return certificate;
+    const SquaredNorm w2 = squared_norm_of(std::span<const double>(w_));
+    const Certificate certificate = certificate_of(w2, sums.losses, sums.duals, w2);
+    const double gap = relative_gap(certificate.primal, certificate.dual);
+    if (gap <= tolerance || time == most_times || give_up()) return certificate;
     rows_.walk([&](const ActiveRows::Ranges& here) {
       std::vector<uint32_t> block;
       for (const auto& [first, end] : here)

@@ -28,9 +28,9 @@ class ActiveDescent {
   };
   // Sums over the active rows at some weights.
   struct Sums {
-    double losses = 0;      // of those that are no outliers
+    LossSum losses = {};    // of those that are no outliers
     double all_losses = 0;  // of all, each no more than the largest that counts
-    double dual_values = 0;
+    DualSum duals = {};
     double out_cost = 0;
   };
 

@@ -71,14 +71,14 @@ double ColumnTask::squared_weights() const {
   return sum;
 }
 
-double ColumnTask::losses() const {
+LossSum ColumnTask::sum_of_losses() const {
   return std::visit(
       [&](const auto& columns) {
         const TaskRows rows = readable_rows();
-        double sum = 0;
+        LossSum sum;
         for (size_t place = 0; place < rows.count; ++place) {
           const double margin = rows.side(place).sign * columns.product_of(rows.state[place]);
-          if (is_seen(margin)) sum += rows.cost_at(place) * columns.loss.value(margin);
+          if (is_seen(margin)) sum.add(columns.loss, rows.cost_at(place), margin, 0, 0);
         }
         return sum;
       },
@@ -139,7 +139,7 @@ void ColumnTask::add_products(const Block& block, const ColumnVisits& visits) {
 void ColumnTask::end_products() {
   const AnyColumns wanted = columns_;
   columns_ = first_columns(problem_.loss);
-  losses_ = losses();
+  losses_ = sum_of_losses();
   if (std::holds_alternative<StoredColumns>(wanted) && !can_be_stored())
     keep_as(FastColumns{});
   else
@@ -155,27 +155,45 @@ void ColumnTask::add_gradient(const Block& block, const ColumnVisits& visits) {
           view(block, visits[i], buffer).for_each_piece([&](const auto& piece) {
             columns.add_slopes(piece, rows(), sums);
           });
-          v2_ += sums.slope * sums.slope;  // the gradient is w - v
+          v2_.add(sums.slope * sums.slope);  // the gradient is w - v
+          lengths2_ += sums.squares;
         }
       },
       columns_);
 }
 
 // The duals are the very ones that add_slopes saw, so that what a fast exponential lacks cannot make the bound untrue.
+// How long rows are is known from columns only as the sum of cost |x|^2, which bounds sums of alpha |x| (Cauchy).
 Certificate ColumnTask::certificate() const {
-  const double dual_values_and_v = std::visit(
+  const SquaredNorm w2 = squared_norm_of(std::span<const float>(solution_.weights));
+  return std::visit(
       [&](const auto& columns) {
         const TaskRows rows = readable_rows();
-        return best_scaled_dual(columns.loss, v2_, [&](const auto& add) {
+        const auto for_each_share = [&](const auto& add) {
           for (size_t place = 0; place < rows.count; ++place) {
             const Side& side = rows.side(place);
             if (is_seen(side.sign * columns.product_of(rows.state[place])))
               add(columns.share(rows.state[place], side.sign), rows.cost_at(place));
           }
-        });
+        };
+        double shares2 = 0;
+        for_each_share([&](double share, double cost) { shares2 += cost * share * share; });
+        const double lengths = std::sqrt(shares2 * lengths2_);  // at least the sum of alpha |x|
+        const double wrong = sum_rounding(static_cast<double>(rows.count)) * lengths;
+        const double v2 = v2_.value();
+        const double dual = best_scaled_dual(
+            columns.loss,
+            {.v2 = v2,
+             .v2_rounding = v2_.rounding() + kRoundingsPerTerm * kUnit * v2 + (2 * std::sqrt(v2) + wrong) * wrong},
+            for_each_share);
+        // Each margin is a sum over columns. No loss here is more curved than 2, of which half counts.
+        LossSum losses = losses_;
+        const double margins = sum_rounding(static_cast<double>(weights_.size())) * std::sqrt(w2.value);
+        losses.add_rounding(1.01 * (margins * lengths + margins * margins * lengths2_));
+        const Certificate sums = certificate_of(w2, losses, {}, {});  // its dual is what rounding may have done, below 0
+        return Certificate{.primal = sums.primal, .dual = dual + sums.dual};
       },
       columns_);
-  return certificate_of(solution_.weights, losses_, dual_values_and_v, 0);
 }
 
 void ColumnTask::save(SnapshotWriter& to, const std::string& name) const {

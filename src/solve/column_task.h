@@ -56,7 +56,7 @@ class ColumnTask {
   const double* weights() const { return weights_.data(); }
   double squared_weights() const;
   // Of all rows at the present states.
-  double losses() const;
+  double losses() const { return sum_of_losses().value(); }
 
   // A warm start from these weights, by feature numbers, in a reading that makes products; features that no row has
   // begin at 0, which is their best.
@@ -71,7 +71,10 @@ class ColumnTask {
   void begin_products();
   void add_products(const Block& block, const ColumnVisits& visits);
   void end_products();
-  void begin_gradient() { v2_ = 0; }
+  void begin_gradient() {
+    v2_ = {};
+    lengths2_ = 0;
+  }
   void add_gradient(const Block& block, const ColumnVisits& visits);
   Certificate certificate() const;
 
@@ -81,6 +84,7 @@ class ColumnTask {
 
  private:
   const float* row_weights() const { return shared_.weights.empty() ? nullptr : shared_.weights.data(); }
+  LossSum sum_of_losses() const;
   TaskRows readable_rows() const { return const_cast<ColumnTask*>(this)->rows(); }
 
   const Problem& problem_;
@@ -91,8 +95,9 @@ class ColumnTask {
   std::vector<Side> sides_;      // by class
   std::vector<double> weights_;  // by original feature index; the bias last
   std::vector<double> states_;   // by place
-  double losses_ = 0;            // of the certificate: at the products, before they became states
-  double v2_ = 0;
+  LossSum losses_;               // of the certificate: at the products, before they became states
+  LongSum v2_;
+  double lengths2_ = 0;  // sum of cost |x|^2
 };
 
 }  // namespace linblock

@@ -28,6 +28,16 @@ std::vector<double> rounded(const std::vector<double>& weights) {
   return result;
 }
 
+// Of the objective at these weights. Its dual, at or below 0, is what rounding may have done to it: to be added to a bound.
+Certificate objective_at(std::span<const double> weights, LossSum losses, const LossSum& others) {
+  losses.add(others);
+  return certificate_of(squared_norm_of(weights), losses, {}, {});
+}
+
+Certificate bounded_by(double dual, const Certificate& objective) {
+  return {.primal = objective.primal, .dual = dual + objective.dual};
+}
+
 // All of it that is not an array.
 struct Saved {
   uint64_t start_rows = 0;
@@ -35,8 +45,8 @@ struct Saved {
   uint64_t outer_steps = 0;
   double objective = 0;
   double inner_tolerance = 0;
-  double out_cost = 0;
   Certificate certificate = {};
+  Certificate anchor = {};
   uint64_t has_objective = 0;
   uint64_t checking = 0;
   uint64_t done = 0;
@@ -162,16 +172,16 @@ void IndexedTask::step_with_check() {
   const RowFinder::Found found = finder_.check(std::max(settings_.query, active().size() / 2));
   if (!found.all) return work_on_block(found);
   const std::vector<double>& at = finder_.at();
-  certificate_ = {0.5 * squared(at) + active_.sums_at(at, most_loss()).losses + found.losses, dual};
+  certificate_ = bounded_by(dual, objective_at(at, active_.sums_at(at, most_loss()).losses, found.losses));
   if (certificate_.gap() > tolerance) return work_on_block(found);
   if (starting) return end_start();
-  if (finder_.is_anchored()) return try_outer_step(certificate_.primal, dual);
+  if (finder_.is_anchored()) return try_outer_step(dual);
   best_ = at;
   objective_ = certificate_.primal;
   finish();
 }
 
-void IndexedTask::try_outer_step(double primal, double dual) {
+void IndexedTask::try_outer_step(double dual) {
   ActiveRows& rows = active_.rows();
   const std::vector<double>& at = finder_.at();
   const std::vector<double> last_anchor = finder_.anchor();
@@ -183,7 +193,7 @@ void IndexedTask::try_outer_step(double primal, double dual) {
   const RowFinder::Found found = finder_.check(0);
   const double out_cost = finder_.out_cost();
   const ActiveDescent::Sums sums = active_.sums_at(at, most_loss());
-  const double objective = 0.5 * squared(at) + sums.all_losses + found.losses + most_loss() * out_cost;
+  const double objective = 0.5 * squared(at) + sums.all_losses + found.losses.value() + most_loss() * out_cost;
   if (objective_ && objective >= *objective_) {
     finder_.move_anchor(last_anchor);
     for (size_t i = 0; i < last.size(); ++i) {
@@ -195,7 +205,7 @@ void IndexedTask::try_outer_step(double primal, double dual) {
     // No step is better: what was there stays. It is the anchor, where both problems have the same value, and the dual
     // bounds it as it bounds the step that was not taken.
     if (inner_tolerance_ < kMostTightening * settings_.tolerance) {
-      certificate_ = {*objective_ - most_loss() * out_cost_, dual};
+      certificate_ = bounded_by(dual, anchor_);
       finish();
     }
     return;
@@ -204,12 +214,11 @@ void IndexedTask::try_outer_step(double primal, double dual) {
   objective_ = objective;
   objectives_.push_back(objective);
   outer_step_taken_ = true;
-  out_cost_ = out_cost + sums.out_cost;
+  anchor_ = objective_at(at, sums.losses, found.losses);
   best_ = at;
-  certificate_ = {primal, dual};
   ++outer_steps_;
   rows_at_last_forgetting_ = 0;
-  const bool same = !changed && found.losses == 0 && finder_.outliers() == last_outliers;
+  const bool same = !changed && found.losses.value() == 0 && finder_.outliers() == last_outliers;
   if (same || fall <= kLeastFall * settings_.tolerance * objective) finish();
 }
 
@@ -225,17 +234,19 @@ void IndexedTask::conclude() {
     }
   }
   active_.refresh_weights();
-  const double dual = active_.sums_at(active_.weights(), most_loss()).dual_values - 0.5 * squared(active_.weights());
+  const ActiveDescent::Sums own = active_.sums_at(active_.weights(), most_loss());
+  const double dual =
+      certificate_of({}, {}, own.duals, squared_norm_of(std::span<const double>(active_.weights()))).dual;
   const double of_outlier = 1 + problem_.truncate.value_or(0);
   if (objective_) {
     // The last outer step that was taken, which is the anchor: its convex problem is the one in work.
-    certificate_ = {*objective_ - of_outlier * out_cost_, dual};
+    certificate_ = bounded_by(dual, anchor_);
   } else {
     finder_.move_to(rounded(active_.weights()));
     best_ = finder_.at();
     const RowFinder::Found found = finder_.check(0);
     const ActiveDescent::Sums sums = active_.sums_at(best_, most_loss());
-    certificate_ = {0.5 * squared(best_) + sums.losses + found.losses, dual};
+    certificate_ = bounded_by(dual, objective_at(best_, sums.losses, found.losses));
     objective_ = certificate_.primal + of_outlier * (sums.out_cost + finder_.out_cost());
   }
   count_reading();
@@ -263,8 +274,8 @@ void IndexedTask::save(SnapshotWriter& to, const std::string& name) const {
                     .outer_steps = outer_steps_,
                     .objective = objective_.value_or(0),
                     .inner_tolerance = inner_tolerance_,
-                    .out_cost = out_cost_,
                     .certificate = certificate_,
+                    .anchor = anchor_,
                     .has_objective = objective_ ? 1U : 0U,
                     .checking = checking_ ? 1U : 0U,
                     .done = done_ ? 1U : 0U};
@@ -284,8 +295,8 @@ void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   outer_steps_ = saved.outer_steps;
   objective_ = saved.has_objective != 0 ? std::optional(saved.objective) : std::nullopt;
   inner_tolerance_ = saved.inner_tolerance;
-  out_cost_ = saved.out_cost;
   certificate_ = saved.certificate;
+  anchor_ = saved.anchor;
   checking_ = saved.checking != 0;
   done_ = answered_ = saved.done != 0;
 }

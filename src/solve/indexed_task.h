@@ -76,7 +76,7 @@ class IndexedTask {
   void step_by_sample();
   void end_start();
   void step_with_check();
-  void try_outer_step(double primal, double dual);
+  void try_outer_step(double dual);
   void finish();
 
   const Problem& problem_;
@@ -94,7 +94,7 @@ class IndexedTask {
   uint64_t outer_steps_ = 0;
   double inner_tolerance_;
   std::optional<double> objective_;
-  double out_cost_ = 0;  // of all outliers at the last outer step that was taken
+  Certificate anchor_;  // the convex objective at the last outer step that was taken, as objective_at() gives it
   std::vector<double> objectives_;
   Certificate certificate_ = kUnknown;
   bool checking_ = false;  // rows outside are all looked at, not only a sample

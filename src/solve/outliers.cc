@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/dot.h"
+#include "objective/double_weights.h"
 
 namespace linblock {
 
@@ -17,7 +18,9 @@ OutlierReading::OutlierReading(const Problem& problem, const Task& task, const R
 void OutlierReading::begin(Solution& solution, std::vector<float>& going_on) {
   solution_ = &solution;
   going_on_ = &going_on;
-  for (const float weight : solution.weights) half_w2_ += 0.5 * double{weight} * double{weight};
+  w2_ = squared_norm_of(std::span<const float>(solution.weights));
+  half_w2_ = 0.5 * w2_.value;
+  norm_ = std::sqrt(w2_.value);
 }
 
 void OutlierReading::add(const Chunk& chunk, uint32_t number) {
@@ -42,7 +45,8 @@ void OutlierReading::add_with(const L& loss, const Chunk& chunk, uint32_t number
     const bool was_out = known_.has(row.id);
     truncated_ += cost * (out ? most_loss_ : value);
     if (!was_out) losses_before_ += cost * value;
-    if (!out) losses_now_ += cost * value;
+    if (!out)
+      losses_now_.add(loss, cost, margin, norm_ * std::sqrt(squared_norm(row, problem_.bias)), row.index.size());
     if (out) ++outliers_;
     if (out != was_out) changed_ = true;
     found_.put(row.id, out);

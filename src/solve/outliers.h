@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "objective/certificate.h"
 #include "objective/problem.h"
 #include "objective/row_set.h"
 #include "solve/solver.h"
@@ -26,13 +27,16 @@ class OutlierReading {
   // Of all rows: the true objective, and those of two convex problems, without the outliers known before or now.
   double objective() const { return half_w2_ + truncated_; }
   double convex_before() const { return half_w2_ + losses_before_; }
-  double convex_now() const { return half_w2_ + losses_now_; }
+  double convex_now() const { return now().primal; }
+  // How far rounding may have taken convex_now() from the truth.
+  double convex_rounding() const { return -now().dual; }
   uint64_t outliers() const { return outliers_; }
   bool changed() const { return changed_; }
   // That are left: rows with an alpha; where there are no duals, rows whose loss pulls at w.
   uint64_t support_vectors() const { return support_vectors_; }
 
  private:
+  Certificate now() const { return certificate_of(w2_, losses_now_, {}, {}); }
   template <class L>
   void add_with(const L& loss, const Chunk& chunk, uint32_t number);
 
@@ -45,10 +49,12 @@ class OutlierReading {
   Solution* solution_ = nullptr;
   std::vector<float>* going_on_ = nullptr;
   RowBuffer buffer_;
+  SquaredNorm w2_;
   double half_w2_ = 0;
+  double norm_ = 0;
   double truncated_ = 0;
   double losses_before_ = 0;
-  double losses_now_ = 0;
+  LossSum losses_now_;
   uint64_t outliers_ = 0;
   uint64_t support_vectors_ = 0;
   bool changed_ = false;

@@ -178,7 +178,7 @@ Summary solve_pegasos(const Problem& problem, const SolveOptions& options, const
   if (std::holds_alternative<Logistic>(problem.loss))
     fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
   Run run(problem, options, context);
-  run.summary().certified = false;
+  run.summary().has_dual = false;
   const ScheduleOptions schedule{
       .schedule = Schedule::fixed, .chunks_per_block = run.plan().chunks_per_block, .seed = options.seed};
   std::vector<PegasosSteps> tasks;

@@ -133,7 +133,10 @@ size_t RowFinder::look_at(uint32_t number, size_t most, Found& found) {
         ++taken;
       } else {
         left_over = true;
-        found.losses += cost * visit_sparse(problem_.loss, [&](const auto& loss) { return loss.value(margin_here); });
+        visit_sparse(problem_.loss, [&](const auto& loss) {
+          found.losses.add(loss, cost, margin_here, w_norm * norm, row.index.size());
+          return 0;
+        });
       }
       continue;
     }

@@ -24,7 +24,7 @@ class RowFinder {
   struct Found {
     size_t rows = 0;
     uint64_t traversed = 0;
-    double losses = 0;  // of rows that were found and not taken
+    LossSum losses = {};  // of rows that were found and not taken
     bool all = false;   // no page is left
   };
   // In memory.

@@ -187,7 +187,7 @@ PassReport Run::pass_report() const {
 void PassReport::add_task(double primal, double its_dual) {
   primal_estimate += primal;
   dual += its_dual;
-  largest_gap = std::max(largest_gap, Certificate{primal, its_dual}.gap());
+  largest_gap = std::max(largest_gap, relative_gap(primal, its_dual));
 }
 
 Termination Run::limit() const {

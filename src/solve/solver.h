@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -255,7 +256,7 @@ struct Summary {
   Termination termination = Termination::converged;
   Plan plan = {};
   int passes = 0;
-  bool certified = true;                       // Pegasos has no dual: its gap is not known
+  bool has_dual = true;                        // false for Pegasos, whose gap is not known
   std::vector<Certificate> certificates = {};  // one a task, of the weights in the solutions
   ColumnSteps column_steps = {};               // of all tasks
   // Where losses are truncated: at which s, and one a task. The certificates are of the last convex problem then.
@@ -273,6 +274,8 @@ struct Summary {
   // Of all tasks together, and of the one that is farthest from the best.
   Certificate total() const;
   double largest_gap() const;
+  // A finite bound is known for every task.
+  bool certified() const { return has_dual && std::isfinite(largest_gap()); }
 };
 
 Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,

@@ -126,7 +126,7 @@ StartSample::Start StartSample::solve_with(const L& loss, const Task& task, doub
       if (alphas[i] != 0) values += loss.dual_value(alphas[i], cost);
     }
     for (const float weight : weights) w2 += double{weight} * double{weight};
-    if (certificate_of(weights, losses, values, w2).gap() <= tolerance) break;
+    if (relative_gap(0.5 * w2 + losses, values - 0.5 * w2) <= tolerance) break;
   }
   // Anew, without what rounding has left on the way.
   std::fill(weights.begin(), weights.end(), 0.0F);

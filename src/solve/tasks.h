@@ -25,7 +25,10 @@ class Tasks {
     double trust;       // certified gap / estimated gap, as far as is known
     bool done = false;  // certified within the tolerance: left out of later passes
     Certificate certificate = {};
-    Certificate estimate = {};
+    double primal = 0;  // estimates of the last pass
+    double dual = 0;
+
+    double estimated_gap() const { return relative_gap(primal, dual); }
   };
 
   // `most_trust`: above 1 where estimates can be too low.
@@ -76,12 +79,15 @@ class Tasks {
     const bool last = run.last_pass();
     for (One* task : in_work()) {
       const double w2 = task->descent.squared_weights();
-      task->estimate = {0.5 * w2 + task->descent.losses(), task->descent.dual_values() - 0.5 * w2};
+      task->primal = 0.5 * w2 + task->descent.losses();
+      task->dual = task->descent.dual_values() - 0.5 * w2;
     }
     certify_those_due(options, last, waits, report, certify);
     for (const auto& task : tasks_) {
-      const Certificate& known = task->done ? task->certificate : task->estimate;
-      report.add_task(known.primal, known.dual);
+      if (task->done)
+        report.add_task(task->certificate.primal, task->certificate.dual);
+      else
+        report.add_task(task->primal, task->dual);
       if (!task->done) ++report.tasks_left;
     }
   }
@@ -126,13 +132,13 @@ class Tasks {
     std::vector<One*> due;
     const std::vector<One*> tasks = in_work();
     for (One* task : tasks)
-      if (last || task->estimate.gap() * task->trust <= options.tolerance) due.push_back(task);
+      if (last || task->estimated_gap() * task->trust <= options.tolerance) due.push_back(task);
     if (!last && waits && static_cast<double>(due.size()) < kShareDue * static_cast<double>(tasks.size())) return;
     certify(due);
     for (One* one : due) {
       One& task = *one;
       const double gap = task.certificate.gap();
-      if (const double estimate = task.estimate.gap(); estimate > 0 && std::isfinite(estimate))
+      if (const double estimate = task.estimated_gap(); estimate > 0 && std::isfinite(estimate))
         task.trust = std::clamp(gap / estimate, 0.1, most_trust_);
       task.done = gap <= options.tolerance;
       if (!report.certified || gap > report.certified->gap()) report.certified = task.certificate;

@@ -77,6 +77,7 @@ class Outer {
     std::vector<float> accepted;  // w^t
     TruncatedResult result;       // at w^t
     double convex = 0;            // (5) at w^t, without what outliers count
+    double convex_rounding = 0;
     Certificate certificate;      // of the last convex problem
     uint64_t support_vectors = 0;
     bool exact = false;    // convex problems are solved more exactly than asked for
@@ -257,11 +258,12 @@ class Outer {
     if (accepted) {
       task.result = {reading.objective(), reading.outliers(), task.result.outer_steps + (first ? 0 : 1)};
       task.convex = reading.convex_now();
+      task.convex_rounding = reading.convex_rounding();
       task.accepted = solution.weights;
       if (reading.changed()) std::swap(task.known, task.found);
     } else {
       // As good as w^{t+1} for the same convex problem, and better.
-      task.certificate.primal = task.convex;
+      task.certificate = {task.convex, task.certificate.dual - task.convex_rounding};
     }
     if (!first) {
       const bool settled = (accepted && !reading.changed()) || still_possible <= little;
@@ -363,7 +365,8 @@ class Outer {
                                 static_cast<double>(task.result.outer_steps), task.convex, task.certificate.primal,
                                 task.certificate.dual, static_cast<double>(task.support_vectors),
                                 task.exact ? 1.0 : 0.0, task.stalled ? 1.0 : 0.0, task.done ? 1.0 : 0.0,
-                                solution.duals.in_file() ? static_cast<double>(solution.duals.version(0)) : 0.0}));
+                                solution.duals.in_file() ? static_cast<double>(solution.duals.version(0)) : 0.0,
+                                task.convex_rounding}));
     }
     to.commit();
   }
@@ -392,7 +395,7 @@ class Outer {
       take_floats("accepted", task.accepted);
       take_floats("weights", solution.weights);
       take_floats("weights of duals", solution.weights_of_duals);
-      std::array<double, 11> numbers{};
+      std::array<double, 12> numbers{};
       from.take(name + "task", std::span<double>(numbers));
       task.result = {numbers[0], static_cast<uint64_t>(numbers[1]), static_cast<uint64_t>(numbers[2])};
       task.convex = numbers[3];
@@ -401,6 +404,7 @@ class Outer {
       task.exact = numbers[7] != 0;
       task.stalled = numbers[8] != 0;
       task.done = numbers[9] != 0;
+      task.convex_rounding = numbers[11];
       if (!is_dual()) continue;
       solution.duals = make_duals(*problem_.store, summary_.plan.duals_in_file, context_.checkpoint, i);
       if (!solution.duals.in_file()) {

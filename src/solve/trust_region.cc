@@ -85,9 +85,10 @@ void TrustRegion::begin_pass() {
 void TrustRegion::end_pass(size_t threads) {
   if (wants_ == Wants::product) return finish_product(threads);
   if (wants_ != Wants::losses) return finish_evaluation(threads);
-  double square = 0;
-  for (const float weight : solution_.weights) square += double{weight} * double{weight};
-  value_ = 0.5 * square + sums_.losses();
+  const Certificate last = certificate_of(squared_norm_of(std::span<const float>(solution_.weights)),
+                                          sums_.saved_losses(), {}, {});
+  value_ = last.primal;
+  bound_ += last.dual;  // which is what rounding may have done to the value, below 0
 }
 
 // The objective at the weights on trial, its gradient, and a bound from the duals that belong to them.
@@ -98,7 +99,8 @@ void TrustRegion::finish_evaluation(size_t threads) {
     sums[1] += v * v;
     sums[2] += (trial_[i] - v) * (trial_[i] - v);
   });
-  bound_ = std::max(bound_, sums_.dual(squares[1]));
+  const double terms = static_cast<double>(trial_.size()) / kPieces + kPieces + 1;
+  bound_ = std::max(bound_, sums_.dual({.value = squares[1], .rounding = sum_rounding(terms) * squares[1]}));
   const double value = 0.5 * squares[0] + sums_.losses();
   const bool first = wants_ == Wants::first_evaluation;
   if (!first) decide(value, std::sqrt(squares[2]));
@@ -112,7 +114,7 @@ void TrustRegion::finish_evaluation(size_t threads) {
   });
   gradient_norm_ = std::sqrt(sums[0]);
   if (first) radius_ = std::sqrt(sums[1]);
-  if (Certificate{value_, bound_}.gap() <= tolerance_) {
+  if (relative_gap(value_, bound_) <= tolerance_) {
     state_ = State::converged;
     return;
   }

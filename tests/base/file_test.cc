@@ -68,12 +68,12 @@ TEST(File, SaysThatAFileToReadDoesNotExist) {
   EXPECT_THAT([&] { File::open_read(folder / "absent"); }, fails_with(ErrorKind::input, folder / "absent"));
 }
 
-TEST(File, SaysThatTheFolderOfANewFileDoesNotExist) {
+TEST(File, SaysThatTheDirectoryOfANewFileDoesNotExist) {
   const Folder folder;
   EXPECT_THAT([&] { File::create(folder / "absent/f", ""); },
-              fails_with(ErrorKind::io, "the folder '" + (folder / "absent") + "' does not exist"));
+              fails_with(ErrorKind::io, "the directory '" + (folder / "absent") + "' does not exist"));
   EXPECT_THAT([&] { make_directory(folder / "absent/d"); },
-              fails_with(ErrorKind::io, "the folder '" + (folder / "absent") + "' does not exist"));
+              fails_with(ErrorKind::io, "the directory '" + (folder / "absent") + "' does not exist"));
 }
 
 TEST(File, TruncatesWhatItCreatesAnew) {

@@ -98,7 +98,7 @@ assert info["labels"] == {"-1": 1, "1": 2}, info'
 
 @test "a folder that does not exist is named before any work" {
   run linblock pack good.svm -o nowhere/s
-  expect 5 "the folder 'nowhere' does not exist"
+  expect 5 "the directory 'nowhere' does not exist"
 }
 
 @test "weights, one a row" {

@@ -31,17 +31,25 @@ two_class_model() {
   [[ "$output" == *"     predicted"* ]]
 }
 
+# MODEL.json as linblock 0.1.0 wrote it: there it had what is in the model itself now.
+old_json() {
+  printf '{\n "program": "linblock 0.1.0",\n "index_base": 1, "normalized": false, "against_rest": false, "calibration": %s}\n' \
+    "$1" >model.json
+}
+
 @test "an SVM has probabilities when it is calibrated" {
   two_class_model
   printf '1 1:2\n-1 1:0\n' >data.svm
   run linblock predict model data.svm --probability
   expect 2 "train with --loss logistic or with --calibrate"
-  echo '{"index_base": 1, "normalized": false, "against_rest": false, "calibration": [[-0.5, 1]]}' >model.json
+  old_json '[[-0.5, 1]]'
+
   run linblock predict model data.svm --probability
   expect 0 "labels 1 -1" "1 0.5 0.5"
   run linblock evaluate model data.svm
   expect 0 "log-loss"
-  echo '{"index_base": 1, "normalized": false, "against_rest": false, "calibration": [[1, 1], [2, 2]]}' >model.json
+  old_json '[[1, 1], [2, 2]]'
+
   run linblock predict model data.svm
   expect 4 "model.json" "2 calibrations"
 }

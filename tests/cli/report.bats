@@ -193,7 +193,7 @@ assert json.load(open("data.json"))[0]["trace"] == "</script><b>.jsonl"'
   run linblock report first.jsonl -o first.jsonl
   expect 2 "is read by this command"
   run linblock report first.jsonl -o absent/report.html
-  expect 5 "the folder 'absent' does not exist"
+  expect 5 "the directory 'absent' does not exist"
   run linblock report first.jsonl
   expect 2 "-o FILE (or --output) is required"
   run linblock report -o report.html

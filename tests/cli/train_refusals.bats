@@ -26,10 +26,10 @@ refused() {
   refused 3 --test absent.svm -- "--test: there is no 'absent.svm'"
   refused 3 --test folder -- "'folder' is a folder and not a store"
   refused 2 --test - -- "--test is read again after each pass" "standard input"
-  refused 5 --trace absent/trace.jsonl -- "--trace" "the folder 'absent' does not exist"
+  refused 5 --trace absent/trace.jsonl -- "--trace" "the directory 'absent' does not exist"
   refused 2 --trace folder -- "--trace: 'folder' is a folder"
   refused 2 -o folder -- "--output: 'folder' is a folder"
-  refused 5 -o absent/m -- "--output" "the folder 'absent' does not exist"
+  refused 5 -o absent/m -- "--output" "the directory 'absent' does not exist"
 }
 
 @test "a model without a state to go on from is refused before packing" {
@@ -129,10 +129,10 @@ refused() {
   linblock pack train.svm -o s -q --chunk-bytes 16K
   options="--tolerance 1e-4 --inner 1 --checkpoint-seconds 0"
   linblock train s -o whole $options -q
-  ln -s /dev/full m.new
-  run linblock train s -o m $options
+  export LINBLOCK_HOOK=ENOSPC:write:0 LINBLOCK_HOOK_PATH=m.new
+  run "$LINBLOCK_HOOKED" train s -o m $options
   expect 5 "disk is full" "The model could not be saved" "the same command goes on from its checkpoint"
-  [ ! -L m.new ]
+  [ ! -e m.new ]
   [ ! -e m ]
   run linblock train s -o m $options
   expect 0 "going on from the checkpoint" "certified within"

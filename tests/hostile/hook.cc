@@ -1,6 +1,7 @@
 // Linked into `linblock_hooked`, a program for tests: LINBLOCK_HOOK=ACTION:KIND:N breaks the N-th file call of a kind (0:
 // every one). ACTION is kill, lose (success is reported and nothing is done) or an error such as ENOSPC; KIND is a name
-// of FileCall::Kind or "any". With LINBLOCK_HOOK_COUNT=FILE, how many calls of each kind there were is written at exit.
+// of FileCall::Kind or "any". LINBLOCK_HOOK_PATH=WORD breaks and counts only calls for files with this word in their
+// path. With LINBLOCK_HOOK_COUNT=FILE, how many calls of each kind there were is written at exit.
 #include <signal.h>
 
 #include <array>
@@ -23,6 +24,7 @@ constexpr std::array<const char*, 12> kKinds = {"open",  "create", "read",   "wr
 struct Breaking {
   std::string action;
   std::string kind;
+  std::string path;
   unsigned long number = 0;
   std::array<std::atomic<unsigned long>, kKinds.size()> counts = {};
   std::atomic<unsigned long> all = 0;
@@ -33,6 +35,7 @@ struct Breaking {
   }
 
   FileVerdict judge(const FileCall& call) {
+    if (call.path.find(path) == std::string::npos) return {};
     const auto which = static_cast<size_t>(call.kind);
     const unsigned long count = ++counts[which];
     const unsigned long any = ++all;
@@ -68,6 +71,7 @@ const bool installed = [] {
     breaking.action = text.substr(0, first);
     breaking.kind = text.substr(first + 1, second - first - 1);
     breaking.number = std::strtoul(text.c_str() + second + 1, nullptr, 10);
+    if (const char* path = std::getenv("LINBLOCK_HOOK_PATH")) breaking.path = path;
   }
   if (counting != nullptr) std::atexit(write_counts);
   set_file_hook([](const FileCall& call) { return Breaking::instance().judge(call); });

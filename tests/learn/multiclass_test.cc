@@ -137,9 +137,9 @@ TEST_F(Groups, AreSavedAsOneModelInTheOrderOfTheLabels) {
   std::getline(text, line);
   EXPECT_EQ(line, "bias 1");
   std::getline(text, line);
-  EXPECT_EQ(line, "w");
+  EXPECT_EQ(line, "w ");
   size_t rows = 0;
-  for (; std::getline(text, line); ++rows) {
+  for (; std::getline(text, line) && !line.starts_with('#'); ++rows) {
     std::istringstream numbers(line);
     for (size_t i = 0; i < kClasses; ++i) {
       std::string number;

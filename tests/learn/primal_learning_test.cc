@@ -210,8 +210,8 @@ TEST_F(StartedWith, AnotherBiasIsScaledAndMoreFeaturesAreLeftOut) {
 TEST_F(StartedWith, ALabelThatStandsForAllOthersIsNotALabel) {
   Model model = two_class_model({1, 1});
   model.labels = {1, 2};
-  save_model(folder_ / "model", model, R"({"index_base": 1, "normalized": false, "against_rest": true})", 1);
-  EXPECT_EQ(start_weights(folder_ / "model", problem({1, 2})).known, 1U);
+  model.against_rest = true;
+  EXPECT_EQ(start_weights(saved(model), problem({1, 2})).known, 1U);
   expect_error(ErrorKind::input, {"other labels", "leave out --warm"}, [&] {
     start_weights(folder_ / "model", problem({2, 3}));
   });

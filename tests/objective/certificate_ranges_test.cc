@@ -81,7 +81,8 @@ TEST_P(Ranges, OfAnySizeGiveTheCertificateOfAllAtOnce) {
   EXPECT_GT(whole.drift, 0);
   EXPECT_LT(whole.of_weights.dual, whole.of_weights.primal);
   EXPECT_NE(whole.of_weights.primal, whole.of_others.primal);
-  EXPECT_EQ(whole.of_weights.dual, whole.of_others.dual);
+  // Each is lowered by the rounding of its own primal.
+  EXPECT_NEAR(whole.of_weights.dual, whole.of_others.dual, 1e-11 * std::abs(whole.of_weights.dual));
   for (const size_t at_once : {size_t{1}, size_t{2}, size_t{7}, problem_.weights() - 1}) {
     SCOPED_TRACE(testing::Message() << at_once << " features at once");
     expect_same(certify(duals, at_once), whole);

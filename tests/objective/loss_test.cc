@@ -188,5 +188,20 @@ TEST(Loss, IsKnownByItsName) {
     EXPECT_THAT([&] { loss_of(name); }, fails_with(ErrorKind::usage, "'" + std::string(name) + "' is not a loss"));
 }
 
+// log(1 - a / cost) loses all digits of a where the cost is large; the dual value must not.
+TEST(Logistic, DualValueKeepsItsDigitsAtEveryCost) {
+  const Logistic loss;
+  for (int power = -10; power <= 16; ++power)
+    for (const double share : {1e-300, 1e-24, 1e-16, 1e-9, 0.3, 0.5, 0.7, 1 - 1e-9, 1 - 1e-15}) {
+      const double cost = std::pow(10.0, power);
+      const double alpha = share * cost;
+      const long double small = std::min<long double>(alpha, static_cast<long double>(cost) - alpha);
+      const long double exact =
+          small <= 0 ? 0.0L : -small * std::log(small / cost) - (cost - small) * std::log1p(-small / cost);
+      EXPECT_NEAR(loss.dual_value(alpha, cost), static_cast<double>(exact), 1e-14 * static_cast<double>(exact))
+          << "cost 1e" << power << ", share " << share;
+    }
+}
+
 }  // namespace
 }  // namespace linblock

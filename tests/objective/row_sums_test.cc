@@ -137,8 +137,8 @@ TEST_P(RowSumsOf, BoundTheOptimumFromBelowAndByNoMoreThanHalfTheSquaredGradient)
       v2 += sums.v(j) * sums.v(j);
       gradient2 += std::pow(weights[j] - sums.v(j), 2);
     }
-    EXPECT_LE(sums.dual(v2), best * (1 + 1e-8));
-    EXPECT_GE(sums.dual(v2), value_at(weights) - 0.5 * gradient2 - 1e-9);
+    EXPECT_LE(sums.dual({.value = v2}), best * (1 + 1e-8));
+    EXPECT_GE(sums.dual({.value = v2}), value_at(weights) - 0.5 * gradient2 - 1e-9);
   }
 }
 

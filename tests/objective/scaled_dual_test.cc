@@ -47,7 +47,7 @@ void expect_best(const L& loss, double middle, double v2, uint32_t seed) {
     row = {-loss.derivative(margins(random)), costs(random)};
     largest = std::max(largest, row.share);
   }
-  const double found = best_scaled_dual(loss, v2, [&](const auto& add) {
+  const double found = best_scaled_dual(loss, {.v2 = v2}, [&](const auto& add) {
     for (const RowOfShares& row : rows) add(row.share, row.cost);
   });
   const double most = std::is_same_v<L, Logistic> ? (1 - 1e-9) / largest : 100;
@@ -70,19 +70,19 @@ TEST(ScaledDual, IsTheBestOfAllScales) {
 TEST(ScaledDual, IsZeroWhereNoRowHasAShare) {
   const auto none = [](const auto&) {};
   const auto zeros = [](const auto& add) { add(0.0, 1.0); };
-  EXPECT_EQ(best_scaled_dual(SquaredHinge{}, 0, none), 0);
-  EXPECT_EQ(best_scaled_dual(SquaredHinge{}, 0, zeros), 0);
-  EXPECT_EQ(best_scaled_dual(Logistic{}, 0, none), 0);
-  EXPECT_EQ(best_scaled_dual(Logistic{}, 0, zeros), 0);
+  EXPECT_EQ(best_scaled_dual(SquaredHinge{}, {}, none), 0);
+  EXPECT_EQ(best_scaled_dual(SquaredHinge{}, {}, zeros), 0);
+  EXPECT_EQ(best_scaled_dual(Logistic{}, {}, none), 0);
+  EXPECT_EQ(best_scaled_dual(Logistic{}, {}, zeros), 0);
 }
 
 TEST(ScaledDual, IsAllowedWhereAShareIsWhole) {
   const std::vector<RowOfShares> rows = {{1.0, 2.0}, {0.5, 1.0}};
-  const double found = best_scaled_dual(Logistic{}, 0.1, [&](const auto& add) {
+  const double found = best_scaled_dual(Logistic{}, {.v2 = 0.1}, [&](const auto& add) {
     for (const RowOfShares& row : rows) add(row.share, row.cost);
   });
   EXPECT_LE(found, best_by_search(Logistic{}, rows, 0.1, 1) + 1e-12);
-  EXPECT_GE(found, dual_at(Logistic{}, rows, 0.1, 1));
+  EXPECT_GE(found, dual_at(Logistic{}, rows, 0.1, 1) - 1e-12);
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ TEST_P(BlockSizes, OfPegasosComeClose) {
         store, {.method = Pegasos{.step = step}, .max_passes = 3000, .chunks_per_block = rows_per_block()}, blocks);
     EXPECT_LE(blocks.size() / 3000, kRows / rows_per_block());
     EXPECT_GE(blocks.size() / 3000, kRows / rows_per_block() / 2);
-    EXPECT_FALSE(summary.certified);
+    EXPECT_FALSE(summary.certified());
     for (int32_t task = 0; task < 3; ++task) {
       const ReferenceOptimum reference =
           reference_optimum(loss(), dense(data_, task == 1 ? kCost / 10 : kCost, 1, {}, task + 1));

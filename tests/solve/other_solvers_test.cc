@@ -30,7 +30,7 @@ TEST(Pegasos, ComesCloseToTheOptimumWithEveryKindOfStep) {
       std::vector<Solution> solutions;
       const Summary summary =
           solve(problem_for(store, loss, 0.05), {.method = Pegasos{.step = step}, .max_passes = 2000}, solutions);
-      EXPECT_FALSE(summary.certified);
+      EXPECT_FALSE(summary.certified());
       EXPECT_EQ(summary.passes, 2000);
       EXPECT_GE(summary.certificates[0].primal, reference.dual * (1 - 1e-9));
       EXPECT_LE(summary.certificates[0].primal, reference.primal * 1.05) << loss << ", step " << step;
@@ -87,7 +87,7 @@ void expect_true_certificate(const Method& method, const char* loss) {
   std::vector<Solution> solutions;
   const Summary summary = solve(problem_for(store, loss, 1), {.method = method, .tolerance = 1e-3}, solutions);
   const Certificate& certificate = summary.certificates[0];
-  EXPECT_TRUE(summary.certified);
+  EXPECT_TRUE(summary.certified());
   EXPECT_LE(certificate.dual, reference.primal * (1 + 1e-9)) << loss;
   EXPECT_GE(certificate.primal, reference.dual * (1 - 1e-9)) << loss;
   EXPECT_NEAR(certificate.primal, primal_at(loss, dense(data, 1, -1), solutions[0].weights, 1), 1e-5);

@@ -239,9 +239,9 @@ TEST_F(Append, WritesOverWhatAKilledAppendHasLeft) {
   const auto first = sample_rows(100);
   const auto second = sample_rows(20, 2, 100);
   pack_rows(first, store_, small_options());
-  write_file(store_ + "/segment-000002.rows", std::string(1 << 20, 'x'));
+  write_file(store_ + "/segment-000002.rows", std::string(format::kSegmentMagic) + std::string(1 << 20, 'x'));
   write_file(store_ + "/segment-000002.directory", std::string(1 << 20, 'y'));
-  write_file(store_ + "/MANIFEST.new", "half a mani");
+  write_file(store_ + "/MANIFEST.new", "linblock-st");
   EXPECT_EQ(verified_rows(store_), first);
   append_rows(second, store_, small_options());
   EXPECT_EQ(verified_rows(store_), joined(first, second));

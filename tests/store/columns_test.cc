@@ -73,7 +73,7 @@ TEST_F(ColumnsOfAStore, AreMadeAgainWhereTheyAreDamagedOrHalfDone) {
   EXPECT_EQ(state(), ColumnsState::fresh);
   std::filesystem::remove(columns_path(path_) + "/MANIFEST");
   write_file(columns_path(path_) + "/spill-000007", "left by a kill");
-  write_file(columns_path(path_) + "/rows-000009", "left by a kill");
+  write_file(columns_path(path_) + "/rows-000009", std::string(format::kRowFactsMagic) + "left by a kill");
   write_file(columns_path(path_) + "/rows-of-somebody", "not ours");
   EXPECT_EQ(state(), ColumnsState::absent);
   make();

@@ -121,7 +121,7 @@ TEST_F(ForestOfAStore, IsMadeAgainWhereItIsDamagedOrHalfDone) {
   make_forest(path_, again);
   EXPECT_EQ(state(), ForestState::fresh);
   std::filesystem::remove(index_path(path_) + "/MANIFEST");
-  write_file(index_path(path_) + "/forest-000009", "left by a kill");
+  write_file(index_path(path_) + "/forest-000009", std::string(format::kForestMagic) + "left by a kill");
   write_file(index_path(path_) + "/forest-of-somebody", "not ours");
   EXPECT_EQ(state(), ForestState::absent);
   make_forest(path_);

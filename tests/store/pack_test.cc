@@ -172,8 +172,12 @@ TEST_F(Pack, TellsItsObserverHowFarItIs) {
 
 TEST_F(Pack, RemovesWhatAKilledPackHasLeft) {
   std::filesystem::create_directory(store_ + ".partial");
-  for (const char* name : {"LOCK", "MANIFEST", "segment-000001.rows", "segment-000007.rows", "codec-probe"})
-    write_file(store_ + ".partial/" + name, "left behind");
+  const std::string segment = std::string(format::kSegmentMagic) + "left behind";
+  write_file(store_ + ".partial/LOCK", "process 1 (packing)");
+  write_file(store_ + ".partial/MANIFEST", "linblock-sto");  // cut short
+  write_file(store_ + ".partial/segment-000001.rows", segment);
+  write_file(store_ + ".partial/segment-000007.rows", segment);
+  write_file(store_ + ".partial/codec-probe", "left behind");
   pack_rows(sample_rows(100), store_, small_options());
   EXPECT_EQ(names_in(store_), (std::vector<std::string>{"FEATURES", "LOCK", "MANIFEST", "segment-000001.directory",
                                                         "segment-000001.rows"}));
