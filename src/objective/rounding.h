@@ -16,11 +16,13 @@ inline constexpr double kUnit = 0x1p-53;
 // Roundings that a term has of its own: of the row's cost, of products, of an exponential or a logarithm.
 inline constexpr double kRoundingsPerTerm = 16;
 
-// The error of a sum of so many terms, relative to the sum of their sizes.
-inline double sum_rounding(double terms) {
-  const double error = (terms + kRoundingsPerTerm) * kUnit;
+// The error of a sum of so many terms, each with so many roundings, relative to the sum of their sizes.
+inline double sum_rounding(double terms, double of_each = kRoundingsPerTerm) {
+  const double error = (terms + of_each) * kUnit;
   return error < 0.5 ? error / (1 - error) : std::numeric_limits<double>::infinity();
 }
+// The same for w.x with the bias: a product of two floats is exact in double, one of a float and a double nearly so.
+inline double product_rounding(double terms) { return sum_rounding(terms, 4); }
 
 // A sum as exact as if it were made with twice as many digits (Neumaier 1974).
 class LongSum {
@@ -87,7 +89,7 @@ class LossSum {
   // `reach`: |w| |x|, and `terms`: how many products w.x is the sum of. They bound how wrong the margin is.
   template <class L>
   void add(const L& loss, double cost, double margin, double reach, size_t terms) {
-    const double wrong = sum_rounding(static_cast<double>(terms)) * reach;
+    const double wrong = product_rounding(static_cast<double>(terms)) * reach;
     const double value = loss.value(margin);
     sum_.add(cost * value);
     // Losses are convex and fall with the margin, so none is steeper to the right of a point than at it.

@@ -27,8 +27,8 @@ refused() {
   refused 3 --test folder -- "'folder' is a folder and not a store"
   refused 2 --test - -- "--test is read again after each pass" "standard input"
   refused 5 --trace absent/trace.jsonl -- "--trace" "the directory 'absent' does not exist"
-  refused 2 --trace folder -- "--trace: 'folder' is a folder"
-  refused 2 -o folder -- "--output: 'folder' is a folder"
+  refused 2 --trace folder -- "--trace: 'folder' is a directory"
+  refused 2 -o folder -- "--output: 'folder' is a directory"
   refused 5 -o absent/m -- "--output" "the directory 'absent' does not exist"
 }
 
