@@ -85,6 +85,9 @@ Outputs::Outputs(const std::vector<std::string>& inputs) {
 void Outputs::add(const std::string& path, const char* option) {
   if (path_kind(path) == PathKind::directory)
     fail(ErrorKind::usage, "{}: '{}' is a directory: name a file", option, path);
+  // It would be replaced by a file: -o /dev/null as root must not be the end of /dev/null.
+  if (path_kind(path) == PathKind::other)
+    fail(ErrorKind::usage, "{}: '{}' is a device or a pipe: name a file", option, path);
   if (path_kind(parent_directory(path)) != PathKind::directory)
     fail(ErrorKind::io, "{}: cannot create '{}': the directory '{}' does not exist", option, path,
          parent_directory(path));

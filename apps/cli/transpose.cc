@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/print_json.h"
 #include "store/columns.h"
+#include "store/store_writer.h"
 
 namespace linblock::cli {
 
@@ -32,6 +33,7 @@ void run_transpose(Request& request, Session& session) {
   // Columns that cannot even be opened are made again.
   const ColumnsState state = request.force ? ColumnsState::stale : columns_state(rows);
   if (state == ColumnsState::fresh) {
+    StoreWriter::clean(rows.path(), columns_path(rows.path()));
     const Columns columns = Columns::open(rows);
     const StoreInfo& info = columns.store().info();
     if (session.json)

@@ -25,14 +25,16 @@ bool is_subdirectory(const OwnDirectory& kind, std::string_view name) {
   return std::find(kind.subdirectories.begin(), kind.subdirectories.end(), name) != kind.subdirectories.end();
 }
 
+}  // namespace
+
+bool is_temporary(std::string_view name) { return name.ends_with(kTemporary); }
+
 bool is_own_file(const std::string& directory, const OwnDirectory& kind, std::string_view name) {
   std::optional<std::string_view> beginning = kind.beginning_of(name);
-  if (!beginning && name.ends_with(kTemporary))
+  if (!beginning && is_temporary(name))
     beginning = kind.beginning_of(name.substr(0, name.size() - kTemporary.size()));
   return beginning && file_begins_as(in(directory, name), *beginning);
 }
-
-}  // namespace
 
 bool begins_as(std::string_view found, std::string_view beginning) {
   const std::string_view part = found.substr(0, beginning.size());

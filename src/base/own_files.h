@@ -25,6 +25,10 @@ struct OwnDirectory {
   std::vector<std::string_view> subdirectories = {};  // of the same kind
 };
 
+// NAME.new: what a file is called until it is complete.
+bool is_temporary(std::string_view name);
+// A file in such a directory that linblock wrote.
+bool is_own_file(const std::string& directory, const OwnDirectory& kind, std::string_view name);
 // The first entry that linblock did not write, or nothing.
 std::optional<std::string> foreign_entry(const std::string& directory, const OwnDirectory& kind);
 // Throws ErrorKind::usage that names such an entry.

@@ -112,7 +112,7 @@ class CmlsDescent : public ColumnDescent {
       all.change += own.change;
       all.size += own.size;
     });
-    return step * (weight + 0.5 * step) + all.change <= 1e-11 * (all.size + weight * weight + step * step);
+    return !(step * (weight + 0.5 * step) + all.change > 1e-11 * (all.size + weight * weight + step * step));
   }
 
   std::vector<float> regions_;  // Delta, as the weights

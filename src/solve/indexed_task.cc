@@ -222,6 +222,15 @@ void IndexedTask::try_outer_step(double dual) {
   if (same || fall <= kLeastFall * settings_.tolerance * objective) finish();
 }
 
+// Outliers are those of the best weights themselves then, which no outer step has looked at.
+double IndexedTask::objective_at_best() {
+  finder_.move_anchor(best_);
+  classify_active();
+  const RowFinder::Found found = finder_.check(0);
+  const ActiveDescent::Sums sums = active_.sums_at(best_, most_loss());
+  return 0.5 * squared(best_) + sums.all_losses + found.losses.value() + most_loss() * finder_.out_cost();
+}
+
 void IndexedTask::finish() { done_ = answered_ = true; }
 
 void IndexedTask::conclude() {
@@ -237,7 +246,6 @@ void IndexedTask::conclude() {
   const ActiveDescent::Sums own = active_.sums_at(active_.weights(), most_loss());
   const double dual =
       certificate_of({}, {}, own.duals, squared_norm_of(std::span<const double>(active_.weights()))).dual;
-  const double of_outlier = 1 + problem_.truncate.value_or(0);
   if (objective_) {
     // The last outer step that was taken, which is the anchor: its convex problem is the one in work.
     certificate_ = bounded_by(dual, anchor_);
@@ -247,7 +255,7 @@ void IndexedTask::conclude() {
     const RowFinder::Found found = finder_.check(0);
     const ActiveDescent::Sums sums = active_.sums_at(best_, most_loss());
     certificate_ = bounded_by(dual, objective_at(best_, sums.losses, found.losses));
-    objective_ = certificate_.primal + of_outlier * (sums.out_cost + finder_.out_cost());
+    objective_ = finder_.is_anchored() ? objective_at_best() : certificate_.primal;
   }
   count_reading();
 }

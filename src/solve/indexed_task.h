@@ -77,6 +77,7 @@ class IndexedTask {
   void end_start();
   void step_with_check();
   void try_outer_step(double dual);
+  double objective_at_best();
   void finish();
 
   const Problem& problem_;

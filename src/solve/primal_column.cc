@@ -109,12 +109,13 @@ class PrimalDescent : public ColumnDescent {
     weight = next;
   }
 
-  // Equation 12, as far as rounding and a fast exponential's error let it be seen.
+  // Equation 12, as far as rounding and a fast exponential's error let it be seen. Of numbers too large for double,
+  // nothing is.
   static bool falls_enough(double weight, double step, const Slopes& sums, const LossChange& losses) {
     const double change = step * (weight + 0.5 * step) + losses.change;
     const double rounding = 1e-11 * (losses.size + weight * weight + step * step) +
                             kFastExponentialError * std::abs(step) * (losses.size + sums.squares + std::abs(weight));
-    return change <= -kSufficientDecrease * step * step + rounding;
+    return !(change > -kSufficientDecrease * step * step + rounding);
   }
 
   template <class Columns>

@@ -181,7 +181,7 @@ void TrustRegion::shorten() {
 }
 
 void TrustRegion::take(double value) {
-  assert(value <= value_ * (1 + kRounding) || wants_ == Wants::first_evaluation);
+  assert(!(value > value_ * (1 + kRounding)) || wants_ == Wants::first_evaluation);
   value_ = value;
   weights_ = trial_;
   moved_ = true;

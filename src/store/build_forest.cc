@@ -346,7 +346,10 @@ ForestReport build_forest(const Store& rows, const ForestOptions& options, const
   const Stopwatch watch;
   expect_rows(rows.info(), rows.path());
   Wanted wanted = resolve(rows, options);
-  if (wanted.nothing_to_do) return {};
+  if (wanted.nothing_to_do) {
+    StoreWriter::clean(rows.path(), index_path(rows.path()));
+    return {};
+  }
   const ForestPlan plan(rows, wanted, options);
   const StoreInfo& info = rows.info();
   const uint64_t first_tree = wanted.extend ? wanted.old->forest.trees() : 0;

@@ -110,7 +110,7 @@ CompactReport compact(const std::string& path, const CompactOptions& options, co
   const StoreInfo found = read_manifest(path);
   if (found.segments.size() == 1 && found.removed.rows == 0) {
     // A compact that was killed after its commit left the files of the old state.
-    if (has_leftovers(path, found)) StoreWriter::clean(path);
+    StoreWriter::clean(path, path);
     return {.segments_before = 1, .bytes_before = found.bytes(), .bytes = found.bytes()};
   }
   const std::unique_ptr<StoreWriter> writer = StoreWriter::rewrite(path);

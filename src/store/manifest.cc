@@ -420,9 +420,9 @@ std::vector<std::string> leftovers_of(const std::string& store, const StoreInfo&
   std::vector<std::string> leftovers;
   for (const std::string& name : list_directory(store)) {
     const bool numbered = name.find('-') != std::string::npos;  // and so belongs to one state of the store alone
-    const std::optional<std::string_view> beginning = beginning_of(name);
     const std::string path = fmt::format("{}/{}", store, name);
-    if (numbered && beginning && !named.contains(path) && file_begins_as(path, *beginning)) leftovers.push_back(path);
+    if ((numbered || is_temporary(name)) && !named.contains(path) && is_own_file(store, store_directory(), name))
+      leftovers.push_back(path);
   }
   return leftovers;
 }

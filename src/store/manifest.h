@@ -144,7 +144,7 @@ StoreInfo read_manifest(const std::string& store);
 // After write_manifest has failed: the new manifest may be in place already, and then its files must stay.
 bool may_be_committed(const std::string& store, const StoreInfo& info);
 // Deletes the numbered files (segments, lists of removed rows, a column store's row facts and spills, an index's trees)
-// that `info`, the store's manifest, does not name. For a writer that holds the lock.
+// that `info`, the store's manifest, does not name, and temporary ones. For a writer that holds the lock.
 void remove_leftovers(const std::string& store, const StoreInfo& info);
 bool has_leftovers(const std::string& store, const StoreInfo& info);
 // The files of a store, of its columns and of its index.

@@ -90,9 +90,13 @@ std::unique_ptr<StoreWriter> StoreWriter::rewrite(const std::string& path) {
   return writer;
 }
 
-void StoreWriter::clean(const std::string& path) {
-  const FileLock lock = FileLock::acquire(path + "/" + format::kLockName, "cleaning up");
-  remove_leftovers(path, read_manifest(path));
+void StoreWriter::clean(const std::string& path, const std::string& folder) {
+  if (!has_leftovers(folder, read_manifest(folder))) return;
+  try {
+    const FileLock lock = FileLock::acquire(path + "/" + format::kLockName, "cleaning up");
+    remove_leftovers(folder, read_manifest(folder));
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): they harm nobody, and the next writer deletes them
+  }
 }
 
 StoreInfo StoreWriter::enter(const StoreInfo& rows, const std::string& path, const std::string& folder, Axis axis,

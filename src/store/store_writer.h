@@ -51,8 +51,9 @@ class StoreWriter {
   static std::unique_ptr<StoreWriter> append_to(const std::string& path);
   // A new segment that takes the place of all others; its rows come with their ids.
   static std::unique_ptr<StoreWriter> rewrite(const std::string& path);
-  // Deletes the files that a killed writer left in a store.
-  static void clean(const std::string& path);
+  // Deletes the files that a killed writer left in a store, or in its columns or index, where there is nothing else to
+  // do. `folder` is the store itself or one of these.
+  static void clean(const std::string& path, const std::string& folder);
   // The columns of a store, under its lock, in a folder of its own inside it; they take the place of those that are
   // there when they are committed. Facts about the rows go into row_facts(), the rest waits for begin_columns().
   static std::unique_ptr<StoreWriter> columns_of(const StoreInfo& rows, const std::string& path,

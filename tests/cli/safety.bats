@@ -117,6 +117,20 @@ rows() { linblock generate documents -o "${1:-rows.svm}" --rows "${2:-400}" --fe
   linblock report trace -o report.html -q
 }
 
+@test "a model or a page never takes the place of a device or a pipe" {
+  rows
+  mkfifo pipe
+  linblock train rows.svm -o m --trace trace -q
+  run linblock train rows.svm -o pipe
+  expect 2 "'pipe' is a device or a pipe"
+  run linblock tune rows.svm --costs 1,2 -o pipe
+  expect 2 "'pipe' is a device or a pipe"
+  run linblock report trace -o pipe
+  expect 2 "'pipe' is a device or a pipe"
+  [ -p pipe ]
+  [ -z "$(ls | grep '^pipe.')" ]
+}
+
 @test "a link that was planted in a store is not written through" {
   rows
   linblock pack rows.svm -o s -q
@@ -242,4 +256,20 @@ rows() { linblock generate documents -o "${1:-rows.svm}" --rows "${2:-400}" --fe
   linblock pack rows.svm -o foreign -q
   run linblock train rows.svm -o m --store foreign
   expect 2 "was not made by train" "linblock train foreign"
+}
+
+@test "a transpose and an index that were killed after their commit are cleaned up by the next ones" {
+  rows
+  linblock pack rows.svm -o s -q
+  for command in transpose index; do
+    folder=$([ $command = transpose ] && echo s/columns || echo s/index)
+    linblock $command s -q
+    cp $folder/segment-000001.rows old
+    linblock $command s --force -q
+    cp old $folder/segment-000001.rows
+    run linblock $command s
+    expect 0 "nothing to do"
+    [ ! -e $folder/segment-000001.rows ]
+    [ -e $folder/segment-000002.rows ]
+  done
 }

@@ -116,7 +116,7 @@ def read_model(path):
     labels = [int(word) for word in words[labels_at + 1:labels_at + 1 + int(words[words.index("nr_class") + 1])]]
     bias = float(words[words.index("bias") + 1])
     rows = int(words[features_at + 1]) + (bias >= 0)
-    lines = path.read_text().split("\nw\n", 1)[1].split("\n")[:rows]
+    lines = path.read_text().split("\nw \n", 1)[1].split("\n")[:rows]
     table = [[mpf(float(word)) for word in line.split()] for line in lines]
     return labels, [list(column) for column in zip(*table)]
 

@@ -134,6 +134,8 @@ def may_change(t, words) -> tuple[set, set]:
     ours = {name + suffix for name in zoo.MODELS for suffix in ("", ".json", ".state")}
     inside = tuple(store + "/" for store in zoo.STORES) + ("kept.checkpoint/",)
     files = {name for name in outputs - read - ours if not name.startswith(inside)}
+    # An empty file holds nothing that could be lost: mktemp makes one for a model, too.
+    files |= {"in/empty.svm"} & ({shown_name(t.folder, name) for name in values_of(words, "-o", "--trace")} - read)
     folders = set()
     if command in TRAINERS:
         for name in values_of(words, "-o"):
@@ -149,7 +151,7 @@ def may_change(t, words) -> tuple[set, set]:
 
 def check_files(t, words, shown, before, after):
     files, folders = may_change(t, words) if words else (set(), set())
-    planted = set(zoo.LINKS) - {"link", "link.store"}  # they may go; what they lead to must stay
+    planted = set(zoo.LINKS) - set(zoo.LASTING_LINKS)  # they may go; what they lead to must stay
     for name in before:
         if before[name] == after.get(name) or name in files or name in planted:
             continue

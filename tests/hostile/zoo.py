@@ -21,14 +21,16 @@ LINKS = {"link": "victim", "planted/MANIFEST.new": "../victim", "planted/segment
          "planted/segment-000003.directory": "../victim", "m.json.new": "victim", "m.state.new": "victim",
          "k.checkpoint/STATE.new": "../victim", "in/a.svm.linblock/SOURCE.new": "../../victim", "k.new": "victim",
          "planted/removed-000001": "../victim", "planted/columns/MANIFEST.new": "../../victim",
-         "link.store": "s", "planted/LOCK": "../victim"}
+         "link.store": "s", "planted/LOCK": "../victim", "null": "/dev/null", "full": "/dev/full"}
+# Always there. Devices by way of a link: a command that replaces what it is told to write destroys the link alone.
+LASTING_LINKS = ["link", "link.store", "null", "full"]
 SIDE_INPUTS = ["weights", "ids", "run.jsonl"]
-OUTPUT_NAMES = (["fresh", "n", "k", "made", "made2", "made3", "home", "home/new", ".", "", "missing/x", "/dev/null",
-                 "/dev/full", "in", "s/MANIFEST", "s/segment-000001.rows", "s/LOCK", "s/FEATURES", "m.json", "m.state",
+OUTPUT_NAMES = (["fresh", "n", "k", "made", "made2", "made3", "home", "home/new", ".", "", "missing/x", "null",
+                 "full", "in", "s/MANIFEST", "s/segment-000001.rows", "s/LOCK", "s/FEATURES", "m.json", "m.state",
                  "s/new", "n.checkpoint", "n.checkpoint/STATE", "kept.checkpoint/STATE", "kept.checkpoint", "old.json",
                  "in/a.svm.linblock/SOURCE", "s.cv.checkpoint", "x" * 300, "planted/MANIFEST.new", "k.checkpoint"]
                 + TEXT_INPUTS + STORES + MODELS + FOREIGN + list(LINKS) + SIDE_INPUTS)
-INPUT_NAMES = (TEXT_INPUTS * 3 + STORES * 3 + MODELS + SIDE_INPUTS + ["link", "link.store", "missing", "", "/dev/null",
+INPUT_NAMES = (TEXT_INPUTS * 3 + STORES * 3 + MODELS + SIDE_INPUTS + ["link", "link.store", "missing", "", "null",
                "home", "s/MANIFEST", "s/columns", "c/index", "victim", "-", "n.json", "kept.checkpoint/STATE"])
 
 
@@ -54,14 +56,14 @@ def build(bench, folder: pathlib.Path):
         (folder / name).write_text(f"somebody's own {name}\n")
     (folder / "foreign.model").write_text(
         "solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias -1\nw\n0.5 \n-1 \n2 \n")
-    for name in ("link", "link.store"):
+    for name in LASTING_LINKS:
         os.symlink(LINKS[name], folder / name)
 
 
 def plant(trial, folder: pathlib.Path):
     """Some of the links at names that linblock uses for its temporary files, all of which lead to the victim."""
     for name, target in LINKS.items():
-        if name in ("link", "link.store") or trial.random.random() < 0.5:
+        if name in LASTING_LINKS or trial.random.random() < 0.5:
             continue
         (folder / name).unlink(missing_ok=True)
         os.symlink(target, folder / name)

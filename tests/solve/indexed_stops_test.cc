@@ -95,6 +95,20 @@ TEST_P(IndexedStops, AtALimitAreCertifiedAllTheSame) {
   }
 }
 
+// Even before the first outer step, when outliers are those of other weights.
+TEST_P(IndexedStops, AtALimitSayTheTruncatedObjectiveOfTheSavedWeights) {
+  const double s = *problem().truncate;
+  for (const int passes : {1, 2, 3, 5, 10, 20}) {
+    SolveOptions few = options();
+    few.max_passes = passes;
+    std::vector<Solution> solutions;
+    const Summary summary = solve(problem(), few, solutions);
+    const auto rows = dense(data_, problem().tasks[0].cost, -1);
+    const double objective = objective_at("squared-hinge", rows, dense_weights(solutions[0].weights), 1 + s);
+    EXPECT_NEAR(summary.truncated[0].objective, objective, 1e-8 * objective) << passes;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Solvers, IndexedStops, testing::Bool(),
                          [](const auto& one) { return one.param ? "newton" : "dual"; });
 
