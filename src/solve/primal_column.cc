@@ -104,16 +104,25 @@ class PrimalDescent : public ColumnDescent {
     if (found.full) ++steps_.full;
     steps_.evaluations += static_cast<uint64_t>(found.evaluations);
     steps_.saved += static_cast<uint64_t>(found.saved);
-    assert(falls_enough(weight, step, sums, change_of(step)));
+    assert(falls_enough(weight, step, sums, change_of(step), costs_along(column, rows)));
     move(columns, column, rows, step);
     weight = next;
   }
 
+  // Of the rows that have this feature.
+  static double costs_along(const ColumnView& column, const TaskRows& rows) {
+    double sum = 0;
+    column.for_each_piece([&](const auto& piece) {
+      for (size_t k = 0; k < piece.count; ++k) sum += rows.cost_at(piece.place(k));
+    });
+    return sum;
+  }
   // Equation 12, as far as rounding and a fast exponential's error let it be seen. Of numbers too large for double,
   // nothing is.
-  static bool falls_enough(double weight, double step, const Slopes& sums, const LossChange& losses) {
+  static bool falls_enough(double weight, double step, const Slopes& sums, const LossChange& losses, double costs) {
     const double change = step * (weight + 0.5 * step) + losses.change;
-    const double rounding = 1e-11 * (losses.size + weight * weight + step * step) +
+    // A margin near 1 is wrong by the rounding of 1, and its loss by the root of loss * cost times as much.
+    const double rounding = 1e-11 * (losses.size + weight * weight + step * step) + 1e-14 * std::sqrt(losses.size * costs) +
                             kFastExponentialError * std::abs(step) * (losses.size + sums.squares + std::abs(weight));
     return !(change > -kSufficientDecrease * step * step + rounding);
   }

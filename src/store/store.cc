@@ -17,7 +17,7 @@ namespace linblock {
 
 namespace {
 // An index that reaches far takes a bit and a half a feature; 1 GiB covers every 32-bit index.
-constexpr uint64_t kMostMapBytes = uint64_t{1} << 30;
+constexpr uint64_t kMapBytes = uint64_t{1} << 26;  // that a feature map may take whatever the features are
 
 // What the manifest says must not contradict itself.
 void check_sums(const StoreInfo& info, const std::string& path) {
@@ -158,7 +158,9 @@ FeatureMap Store::read_features() const {
   std::vector<uint32_t> frequent(count);
   if (count > 0) std::memcpy(frequent.data(), bytes.data() + 16, 4 * count);
   if (bytes != encode_frequent(frequent)) fail(ErrorKind::damaged, "'{}' is not a feature map", path);
-  return FeatureMap::from_frequent(std::move(frequent), kMostMapBytes, path);
+  // It takes two bits for each feature up to the last frequent one.
+  const uint64_t most_bytes = std::max(kMapBytes, info_.feature_numbers() / 4);
+  return FeatureMap::from_frequent(std::move(frequent), most_bytes, path);
 }
 
 void Store::read_directory(uint32_t segment) {

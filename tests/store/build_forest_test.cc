@@ -242,5 +242,24 @@ TEST_F(ForestOfRows, StoppedLeaveNothing) {
   EXPECT_FALSE(std::filesystem::exists(index_path(path_)));
 }
 
+// Whoever waits for others to write pages must not wait for a writer that has given up.
+TEST_F(ForestOfRows, StoppedAtAnyMomentEnd) {
+  pack(sample_rows(3000));
+  const Store rows = Store::open(path_);
+  for (uint64_t moment = 0; moment < 3000; moment += 50) {
+    std::atomic<bool> stop = false;
+    ForestContext context{.stop = &stop};
+    context.observer = [&](uint64_t done, uint64_t) { stop = stop || done >= moment; };
+    ForestOptions options = small_forest(2);
+    options.force = true;
+    options.tree_rows = 300;
+    try {
+      build_forest(rows, options, context);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::interrupted);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace linblock::test

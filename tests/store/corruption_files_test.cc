@@ -218,6 +218,19 @@ TEST_F(ContradictoryManifest, WithWrongSumsIsRefused) {
   EXPECT_EQ(overlooked([](StoreInfo& info) { ++info.segments[0].nonzeros, --info.segments[1].nonzeros; }), "");
 }
 
+// Sums and products of such numbers wrap around, or ask for memory without bound.
+TEST_F(ContradictoryManifest, WithNumbersThatNoStoreHasIsRefused) {
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.segments[0].chunks += uint64_t{1} << 61; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.segments[0].chunks += uint64_t{1} << 32; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.segments[1].bytes += uint64_t{1} << 63; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.segments[0].rows += uint64_t{1} << 61; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.index_base = 1048577; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.index_base = 2; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.frequent_features += uint64_t{1} << 62; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.chunk_bytes = uint64_t{1} << 60; }), "");
+  EXPECT_EQ(overlooked([](StoreInfo& info) { info.chunk_bytes = 0; }), "");
+}
+
 TEST_F(ContradictoryManifest, WithWrongLabelCountsIsRefused) {
   EXPECT_EQ(overlooked([](StoreInfo& info) { ++info.labels.begin()->second; }), "");
   EXPECT_EQ(overlooked([](StoreInfo& info) { info.labels[77] = 0; }), "");
