@@ -3,8 +3,8 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "cli/commands.h"
-#include "cli/outputs.h"
 #include "cli/numbers.h"
+#include "cli/outputs.h"
 
 namespace linblock::cli {
 

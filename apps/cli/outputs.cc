@@ -34,8 +34,8 @@ bool has_beginning(const std::string& path, std::string_view beginning) {
 // What a text must not take the place of; nothing where it may.
 const char* precious_kind(const std::string& path) {
   constexpr std::array<std::string_view, 7> kStoreFiles = {
-      format::kManifestMagic, format::kSegmentMagic,  format::kFeatureMagic, format::kRemovedMagic,
-      format::kRowFactsMagic, format::kForestMagic, kSnapshotMagic};
+      format::kManifestMagic, format::kSegmentMagic, format::kFeatureMagic, format::kRemovedMagic,
+      format::kRowFactsMagic, format::kForestMagic,  kSnapshotMagic};
   if (path_kind(path) != PathKind::file) return nullptr;
   if (is_model(path) || has_beginning(path, kModelJsonBeginning)) return "a model, or a part of one";
   for (const std::string_view beginning : kStoreFiles)

@@ -31,7 +31,8 @@ class Outputs {
 };
 
 // How a page of 'report' begins.
-inline constexpr std::string_view kPageBeginning = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">";
+inline constexpr std::string_view kPageBeginning =
+    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">";
 
 // By how it begins; false where there is nothing.
 bool is_model(const std::string& path);

@@ -1,4 +1,3 @@
-#include "learn/checkpoint_directory.h"
 #include "learn/tune.h"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "cli/numbers.h"
 #include "cli/outputs.h"
 #include "cli/print_json.h"
+#include "learn/checkpoint_directory.h"
 #include "learn/stages.h"
 
 namespace linblock::cli {

@@ -116,8 +116,8 @@ inline std::string temporary_path(const std::string& path) { return path + ".new
 // `beginning`: as in File::create, of the temporary.
 void replace_file(const std::string& path, std::span<const unsigned char> bytes, std::string_view beginning);
 
-// Standard input, output or error that a parent has closed leads to /dev/null from here on: the next file that is opened
-// would take its number, and what is printed would end up in it.
+// Standard input, output or error that a parent has closed leads to /dev/null from here on: the next file that is
+// opened would take its number, and what is printed would end up in it.
 void open_standard_files();
 
 // While this is true, waiting for a pipe ends with ErrorKind::interrupted. Null: nothing ends it.

@@ -31,8 +31,7 @@ bool is_temporary(std::string_view name) { return name.ends_with(kTemporary); }
 
 bool is_own_file(const std::string& directory, const OwnDirectory& kind, std::string_view name) {
   std::optional<std::string_view> beginning = kind.beginning_of(name);
-  if (!beginning && is_temporary(name))
-    beginning = kind.beginning_of(name.substr(0, name.size() - kTemporary.size()));
+  if (!beginning && is_temporary(name)) beginning = kind.beginning_of(name.substr(0, name.size() - kTemporary.size()));
   return beginning && file_begins_as(in(directory, name), *beginning);
 }
 

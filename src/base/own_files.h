@@ -1,5 +1,5 @@
-// Which files linblock may delete or write over: those that it wrote. They are known by their name and by how they begin;
-// everything else belongs to somebody else, and is left alone. Every deletion in linblock goes by this rule.
+// Which files linblock may delete or write over: those that it wrote. They are known by their name and by how they
+// begin; everything else belongs to somebody else, and is left alone. Every deletion in linblock goes by this rule.
 #pragma once
 
 #include <optional>

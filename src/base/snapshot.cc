@@ -19,7 +19,8 @@ std::span<const unsigned char> bytes_of(std::string_view text) {
 
 }  // namespace
 
-SnapshotWriter::SnapshotWriter(const std::string& path) : path_(path), file_(File::create(temporary_path(path), kSnapshotMagic)) {
+SnapshotWriter::SnapshotWriter(const std::string& path)
+    : path_(path), file_(File::create(temporary_path(path), kSnapshotMagic)) {
   write(bytes_of(kSnapshotMagic));
 }
 

@@ -1,5 +1,5 @@
-// The directory that keeps what a killed run needs, for as long as the run lasts. Only linblock's own files may be in it:
-// with anything else there it is refused before work begins, since at the end all of it is deleted.
+// The directory that keeps what a killed run needs, for as long as the run lasts. Only linblock's own files may be in
+// it: with anything else there it is refused before work begins, since at the end all of it is deleted.
 #pragma once
 
 #include <optional>

@@ -52,7 +52,8 @@ constexpr std::string_view kSectionBeginning = "# linblock-model ";
 constexpr int kSectionVersion = 1;
 
 std::string section_of(const Model& model) {
-  Json json = {{"index_base", model.index_base}, {"normalized", model.normalized}, {"against_rest", model.against_rest}};
+  Json json = {
+      {"index_base", model.index_base}, {"normalized", model.normalized}, {"against_rest", model.against_rest}};
   json["calibration"] = Json::array();
   for (const Sigmoid& sigmoid : model.calibration) json["calibration"].push_back({sigmoid.slope, sigmoid.offset});
   return fmt::format("{}{} {}\n", kSectionBeginning, kSectionVersion, json.dump());
@@ -286,8 +287,8 @@ void look_beside(const std::string& path, uint64_t checksum, Model& model) {
     same = false;
   }
   if (!same)
-    model.warning = fmt::format("'{}' does not describe '{}': it is of another model or damaged. It is not needed",
-                                beside, path);
+    model.warning =
+        fmt::format("'{}' does not describe '{}': it is of another model or damaged. It is not needed", beside, path);
 }
 
 }  // namespace

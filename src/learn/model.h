@@ -60,8 +60,8 @@ void save_model(const std::string& path, const Model& model, const std::string& 
 void save_model(const std::string& path, const Model& model, const ModelColumns& columns,
                 const std::string& metadata_json, size_t threads);
 // A model read row by row, for whoever has no memory for all of it.
-// Throws ErrorKind::damaged for what is not a model, is cut short, claims more than the file can hold, or, when its last
-// row is read, does not have the checksum that it should. A model without a section is LIBLINEAR's, which has no
+// Throws ErrorKind::damaged for what is not a model, is cut short, claims more than the file can hold, or, when its
+// last row is read, does not have the checksum that it should. A model without a section is LIBLINEAR's, which has no
 // checksum, or one of linblock 0.1.0, whose index base, normalization and calibration are in MODEL.json alone.
 class ModelRows {
  public:

@@ -128,7 +128,7 @@ namespace {
 // Those there are, while the rows are what they were made from.
 void make_columns(const Store& store, const Context& context, const TrainObserver& observer) {
   const ColumnsState state = columns_state(store);
-  if (state == ColumnsState::fresh) return;
+  if (state == ColumnsState::fresh) return StoreWriter::clean(store.path(), columns_path(store.path()));
   observer.say(fmt::format("the columns of '{}' are {}: transposing", store.path(),
                            state == ColumnsState::absent ? "not there yet" : "of other rows"));
   transpose(store, {.memory_bytes = context.memory_bytes, .threads = context.threads},
@@ -144,7 +144,7 @@ void make_columns(const Store& store, const Context& context, const TrainObserve
 // As columns: one that is there is used, or brought up to date.
 void make_index(const Store& store, double bias, const Context& context, const TrainObserver& observer) {
   const ForestState state = forest_state(store);
-  if (state == ForestState::fresh) return;
+  if (state == ForestState::fresh) return StoreWriter::clean(store.path(), index_path(store.path()));
   ForestOptions options{.memory_bytes = context.memory_bytes, .threads = context.threads};
   if (state != ForestState::behind) options.bias = bias;
   observer.say(fmt::format("the index of '{}' is {}", store.path(),

@@ -20,7 +20,9 @@ struct Certificate {
   double primal = 0;
   double dual = 0;
 
-  double gap() const { return contradicts_itself() ? std::numeric_limits<double>::infinity() : relative_gap(primal, dual); }
+  double gap() const {
+    return contradicts_itself() ? std::numeric_limits<double>::infinity() : relative_gap(primal, dual);
+  }
   // A bound above what it bounds: a defect of linblock or of the machine. It certifies nothing.
   bool contradicts_itself() const { return dual > primal; }
 };

@@ -38,8 +38,8 @@ double dot_with(const Row& row, const RowSums::Cell* cells) {
   return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
-// Alphas a of this loss, all multiplied by s, add s * growing(a) - s^2 / 2 * shrinking(a) to the dual, or, where that is
-// not so, growing(a) at s = 1.
+// Alphas a of this loss, all multiplied by s, add s * growing(a) - s^2 / 2 * shrinking(a) to the dual, or, where that
+// is not so, growing(a) at s = 1.
 double growing(const SquaredHinge&, double alpha, double) { return alpha; }
 double shrinking(const SquaredHinge&, double alpha, double cost) { return alpha * alpha / (2 * cost); }
 double growing(const Logistic& loss, double alpha, double cost) { return loss.dual_value(alpha, cost); }
@@ -192,7 +192,7 @@ void RowSums::add_losses(const Chunk& chunk, Lane& lane) const {
           double sum = exact_dot(row.index, row.value, rounded_.data());
           if (problem_.has_bias()) sum += problem_.bias * double{rounded_.back()};
           lane.totals.saved_losses.add(loss, cost, costs_.sign(row) * sum,
-                                norm * std::sqrt(squared_norm(row, problem_.bias)), row.index.size());
+                                       norm * std::sqrt(squared_norm(row, problem_.bias)), row.index.size());
         }
       },
       problem_.loss);
@@ -223,7 +223,8 @@ double RowSums::dual(const SquaredNorm& v2) const {
   }
   const double wrong = sum_rounding(rows + static_cast<double>(lanes_.size())) * lengths;
   const ScaledDual dual{.v2 = v2.value, .v2_rounding = v2.rounding + (2 * std::sqrt(v2.value) + wrong) * wrong};
-  return std::holds_alternative<Logistic>(problem_.loss) ? dual.of_values(alphas, 1) : dual.of_parabola(alphas, squares);
+  return std::holds_alternative<Logistic>(problem_.loss) ? dual.of_values(alphas, 1)
+                                                         : dual.of_parabola(alphas, squares);
 }
 
 void RowSums::accept() {

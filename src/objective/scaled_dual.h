@@ -24,7 +24,8 @@ struct ScaledDual {
     const double bend = square.value() + v2;
     if (!(bend > 0)) return 0;
     const double scale = linear.value() / bend;
-    const double rounding = scale * terms_rounding(linear) + 0.5 * scale * scale * (terms_rounding(square) + v2_rounding);
+    const double rounding =
+        scale * terms_rounding(linear) + 0.5 * scale * scale * (terms_rounding(square) + v2_rounding);
     return 0.5 * linear.value() * scale - 1.01 * rounding;
   }
   // `values` of the dual at this scale, v2 apart.

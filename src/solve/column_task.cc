@@ -190,7 +190,8 @@ Certificate ColumnTask::certificate() const {
         LossSum losses = losses_;
         const double margins = product_rounding(static_cast<double>(weights_.size())) * std::sqrt(w2.value);
         losses.add_rounding(1.01 * (margins * lengths + margins * margins * lengths2_));
-        const Certificate sums = certificate_of(w2, losses, {}, {});  // its dual is what rounding may have done, below 0
+        const Certificate sums =
+            certificate_of(w2, losses, {}, {});  // its dual is what rounding may have done, below 0
         return Certificate{.primal = sums.primal, .dual = dual + sums.dual};
       },
       columns_);

@@ -50,14 +50,13 @@ class IndexedRun {
           context.checkpoint.wanted() ? fmt::format("{}.active-{}-", context.checkpoint.path, i) : "";
       tasks_.push_back(std::make_unique<IndexedTask>(
           problem, problem.tasks[i], forest_, cache_,
-          IndexedTask::Settings{
-              .query = std::max<size_t>(1, method.query),
-              .tolerance = options.tolerance,
-              .descent = {.newton = method.newton,
-                          .seed = mix64(options.seed, i),
-                          .bytes = share,
-                          .files = files,
-                          .give_up = [this] { return run_.gives_up("step"); }}}));
+          IndexedTask::Settings{.query = std::max<size_t>(1, method.query),
+                                .tolerance = options.tolerance,
+                                .descent = {.newton = method.newton,
+                                            .seed = mix64(options.seed, i),
+                                            .bytes = share,
+                                            .files = files,
+                                            .give_up = [this] { return run_.gives_up("step"); }}}));
     }
     if (const auto checkpoint = run_.take_checkpoint()) {
       for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->restore(*checkpoint, name(i));

@@ -28,7 +28,8 @@ std::vector<double> rounded(const std::vector<double>& weights) {
   return result;
 }
 
-// Of the objective at these weights. Its dual, at or below 0, is what rounding may have done to it: to be added to a bound.
+// Of the objective at these weights. Its dual, at or below 0, is what rounding may have done to it: to be added to a
+// bound.
 Certificate objective_at(std::span<const double> weights, LossSum losses, const LossSum& others) {
   losses.add(others);
   return certificate_of(squared_norm_of(weights), losses, {}, {});

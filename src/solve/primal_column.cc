@@ -122,7 +122,8 @@ class PrimalDescent : public ColumnDescent {
   static bool falls_enough(double weight, double step, const Slopes& sums, const LossChange& losses, double costs) {
     const double change = step * (weight + 0.5 * step) + losses.change;
     // A margin near 1 is wrong by the rounding of 1, and its loss by the root of loss * cost times as much.
-    const double rounding = 1e-11 * (losses.size + weight * weight + step * step) + 1e-14 * std::sqrt(losses.size * costs) +
+    const double rounding = 1e-11 * (losses.size + weight * weight + step * step) +
+                            1e-14 * std::sqrt(losses.size * costs) +
                             kFastExponentialError * std::abs(step) * (losses.size + sums.squares + std::abs(weight));
     return !(change > -kSufficientDecrease * step * step + rounding);
   }

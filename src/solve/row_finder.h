@@ -25,7 +25,7 @@ class RowFinder {
     size_t rows = 0;
     uint64_t traversed = 0;
     LossSum losses = {};  // of rows that were found and not taken
-    bool all = false;   // no page is left
+    bool all = false;     // no page is left
   };
   // In memory.
   static uint64_t bytes(uint64_t rows, uint64_t pages, size_t weights) {

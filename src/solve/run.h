@@ -56,8 +56,8 @@ class Run {
                     const std::function<void(SnapshotWriter&)>& save, bool save_first = false);
   // After a step of a method that reads for itself: a checkpoint where one is due; throws as work_on_pass does.
   void end_step(const std::function<void(SnapshotWriter&)>& save);
-  // Inside such a step: the user wants to stop and has waited long enough for the step to end. With a checkpoint that is
-  // ErrorKind::interrupted. For any number of threads.
+  // Inside such a step: the user wants to stop and has waited long enough for the step to end. With a checkpoint that
+  // is ErrorKind::interrupted. For any number of threads.
   bool gives_up(std::string_view what);
   // What such a method has read.
   void count(const ReadCosts& costs) { earlier_costs_ += costs; }

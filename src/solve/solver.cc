@@ -122,10 +122,10 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
   Summary summary = std::visit(Run{problem, options, solutions, context}, options.method);
   for (const Certificate& one : summary.certificates)
     if (summary.has_dual && one.contradicts_itself())
-      throw std::logic_error(
-          fmt::format("the certificate contradicts itself: no objective can be below {:.17g}, and that of these weights is "
-                      "{:.17g}",
-                      one.dual, one.primal));
+      throw std::logic_error(fmt::format(
+          "the certificate contradicts itself: no objective can be below {:.17g}, and that of these weights is "
+          "{:.17g}",
+          one.dual, one.primal));
   if (summary.support_vectors.empty()) summary.support_vectors = count_support_vectors(solutions);
   return summary;
 }

@@ -78,7 +78,7 @@ class Outer {
     TruncatedResult result;       // at w^t
     double convex = 0;            // (5) at w^t, without what outliers count
     double convex_rounding = 0;
-    Certificate certificate;      // of the last convex problem
+    Certificate certificate;  // of the last convex problem
     uint64_t support_vectors = 0;
     bool exact = false;    // convex problems are solved more exactly than asked for
     bool stalled = false;  // the last of them

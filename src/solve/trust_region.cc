@@ -85,8 +85,8 @@ void TrustRegion::begin_pass() {
 void TrustRegion::end_pass(size_t threads) {
   if (wants_ == Wants::product) return finish_product(threads);
   if (wants_ != Wants::losses) return finish_evaluation(threads);
-  const Certificate last = certificate_of(squared_norm_of(std::span<const float>(solution_.weights)),
-                                          sums_.saved_losses(), {}, {});
+  const Certificate last =
+      certificate_of(squared_norm_of(std::span<const float>(solution_.weights)), sums_.saved_losses(), {}, {});
   value_ = last.primal;
   bound_ += last.dual;  // which is what rounding may have done to the value, below 0
 }

@@ -215,8 +215,7 @@ void Packer::begin_store() {
     CodecChoice choice = choose_codec(sample.chunk.span(), writer_.folder());
     store.codec = choice.codec;
     store.codec_reason = std::move(choice.reason);
-    if (!choice.measured.empty())
-      store.measured = fmt::format("{{\"codec_measured\": \"{}\"}}\n", choice.measured);
+    if (!choice.measured.empty()) store.measured = fmt::format("{{\"codec_measured\": \"{}\"}}\n", choice.measured);
   } else {
     store.codec = codec_of(options_.codec);
   }

@@ -1,7 +1,7 @@
-// Linked into `linblock_hooked`, a program for tests: LINBLOCK_HOOK=ACTION:KIND:N breaks the N-th file call of a kind (0:
-// every one). ACTION is kill, lose (success is reported and nothing is done) or an error such as ENOSPC; KIND is a name
-// of FileCall::Kind or "any". LINBLOCK_HOOK_PATH=WORD breaks and counts only calls for files with this word in their
-// path. With LINBLOCK_HOOK_COUNT=FILE, how many calls of each kind there were is written at exit.
+// Linked into `linblock_hooked`, a program for tests: LINBLOCK_HOOK=ACTION:KIND:N breaks the N-th file call of a kind
+// (0: every one). ACTION is kill, lose (success is reported and nothing is done) or an error such as ENOSPC; KIND is a
+// name of FileCall::Kind or "any". LINBLOCK_HOOK_PATH=WORD breaks and counts only calls for files with this word in
+// their path. With LINBLOCK_HOOK_COUNT=FILE, how many calls of each kind there were is written at exit.
 #include <signal.h>
 
 #include <array>
@@ -18,7 +18,7 @@ namespace linblock {
 
 namespace {
 
-constexpr std::array<const char*, 12> kKinds = {"open",  "create", "read",   "write",          "sync",           "close",
+constexpr std::array<const char*, 12> kKinds = {"open",   "create", "read",           "write",          "sync", "close",
                                                 "rename", "remove", "make_directory", "sync_directory", "lock", "list"};
 
 struct Breaking {

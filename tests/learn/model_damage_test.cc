@@ -163,9 +163,8 @@ TEST_F(ModelDamage, ASectionOfALaterVersionIsRefusedWithItsNumber) {
 }
 
 TEST_F(ModelDamage, AJsonOfTheFirstVersionThatCannotBeUnderstoodIsRefused) {
-  for (const char* json :
-       {"", "{", R"(, "index_base": "one", "normalized": false, "against_rest": false})",
-        R"(, "index_base": 1, "normalized": 3, "against_rest": false})", "\xff\xfe", "}"}) {
+  for (const char* json : {"", "{", R"(, "index_base": "one", "normalized": false, "against_rest": false})",
+                           R"(, "index_base": 1, "normalized": 3, "against_rest": false})", "\xff\xfe", "}"}) {
     SCOPED_TRACE(json);
     write_file(path_ + ".json", (std::string(json).starts_with(',') ? kJson : "") + json);
     if (std::string(json) == "\xff\xfe" || std::string(json) == "}") write_file(path_ + ".json", kJson + json);
@@ -188,7 +187,8 @@ TEST_F(ModelDamage, ACalibrationThatDoesNotFitIsRefused) {
         "[[1, -1e999]]", "[[NaN, 1]]", "{}", "3", "null", "\"none\""}) {
     SCOPED_TRACE(calibration);
     write_file(path_ + ".json",
-               kJson + std::string(R"(, "normalized": false, "against_rest": false, "index_base": 1, "calibration": )") +
+               kJson +
+                   std::string(R"(, "normalized": false, "against_rest": false, "index_base": 1, "calibration": )") +
                    calibration + "}");
     EXPECT_THAT([&] { loaded(kWhole); }, fails_with(ErrorKind::damaged, "model.json"));
   }

@@ -52,7 +52,7 @@ TEST_F(ModelFile, IsLiblinearsTextAndASectionBehindIt) {
 
 TEST_F(ModelFile, HasOneMoreRowForABiasWhichIsNotCountedAsAFeature) {
   EXPECT_THAT(saved(two_class_model({0.5F, 0.25F, 3}, 2.5)),
-            HasSubstr("\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias 2.5\nw \n0.5 \n0.25 \n3 \n# linblock"));
+              HasSubstr("\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias 2.5\nw \n0.5 \n0.25 \n3 \n# linblock"));
 }
 
 TEST_F(ModelFile, HasAColumnAClassWhereThereAreSeveral) {

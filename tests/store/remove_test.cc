@@ -326,10 +326,10 @@ TEST_F(Remove, DeletesWhatAKilledWriterHasLeftAndNothingElse) {
   for (const char* name : {"SOURCE", "removed-notes", "segment-x.rows", "removed-", "removed-000008"})
     write_file(store_ + "/" + name, "mine");
   remove({1});
-  EXPECT_EQ(names_in(store_),
-            (std::vector<std::string>{"FEATURES", "LOCK", "MANIFEST", "SOURCE", "removed-", "removed-000001",
-                                      "removed-000008", "removed-notes", "segment-000001.directory", "segment-000001.rows",
-                                      "segment-000002.directory", "segment-000002.rows", "segment-x.rows"}));
+  EXPECT_EQ(names_in(store_), (std::vector<std::string>{
+                                  "FEATURES", "LOCK", "MANIFEST", "SOURCE", "removed-", "removed-000001",
+                                  "removed-000008", "removed-notes", "segment-000001.directory", "segment-000001.rows",
+                                  "segment-000002.directory", "segment-000002.rows", "segment-x.rows"}));
   EXPECT_TRUE(verified_rows(store_) == without(rows_, {1}));
 }
 

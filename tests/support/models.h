@@ -11,7 +11,8 @@
 
 namespace linblock::test {
 
-inline const std::string kPlainMetadata = R"({"program": "linblock", "index_base": 1, "normalized": false, "against_rest": false})";
+inline const std::string kPlainMetadata =
+    R"({"program": "linblock", "index_base": 1, "normalized": false, "against_rest": false})";
 
 inline Model two_class_model(std::vector<float> weights, double bias = -1, std::string type = "L2R_L2LOSS_SVC_DUAL") {
   Model model;
