@@ -61,7 +61,7 @@ std::optional<std::string> foreign_entry(const std::string& directory, const Own
   for (const std::string& name : list_directory(directory)) {
     const std::string path = in(directory, name);
     if (is_subdirectory(kind, name) && path_kind(path) == PathKind::directory) {
-      if (const auto foreign = foreign_entry(path, kind)) return foreign;
+      if (auto foreign = foreign_entry(path, kind)) return foreign;
     } else if (!is_own_file(directory, kind, name)) {
       return path;
     }

@@ -79,7 +79,7 @@ SquaredNorm squared_norm_of(std::span<const Number> numbers) {
     for (size_t i = begin; i < end; ++i) part += static_cast<double>(numbers[i]) * static_cast<double>(numbers[i]);
     sum += part;
   }
-  const auto pieces = static_cast<double>(numbers.size() / kPiece);
+  const double pieces = static_cast<double>(numbers.size()) / static_cast<double>(kPiece);
   return {sum, sum_rounding(static_cast<double>(kPiece) + pieces) * sum};
 }
 
