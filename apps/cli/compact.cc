@@ -1,4 +1,4 @@
-#include "store/compact.h"
+#include "store/core/compact.h"
 
 #include <nlohmann/json.hpp>
 

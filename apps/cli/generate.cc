@@ -1,4 +1,4 @@
-#include "store/generate.h"
+#include "store/text/generate.h"
 
 #include "base/bytes.h"
 #include "base/file.h"

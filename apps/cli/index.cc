@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/numbers.h"
 #include "cli/print_json.h"
-#include "store/build_forest.h"
+#include "store/index/build_forest.h"
 
 namespace linblock::cli {
 

@@ -5,8 +5,8 @@
 #include "cli/commands.h"
 #include "cli/outputs.h"
 #include "cli/print_json.h"
-#include "store/columns.h"
-#include "store/metric_forest.h"
+#include "store/columns/columns.h"
+#include "store/index/metric_forest.h"
 
 namespace linblock::cli {
 

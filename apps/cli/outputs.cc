@@ -11,7 +11,7 @@
 #include "learn/checkpoint_directory.h"
 #include "learn/model.h"
 #include "learn/state.h"
-#include "store/manifest.h"
+#include "store/core/manifest.h"
 
 namespace linblock::cli {
 

@@ -6,8 +6,8 @@
 #include "cli/outputs.h"
 #include "cli/pack_options.h"
 #include "cli/print_json.h"
-#include "store/build_forest.h"
-#include "store/store.h"
+#include "store/core/store.h"
+#include "store/index/build_forest.h"
 
 namespace linblock::cli {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/commands.h"
-#include "store/pack.h"
+#include "store/core/pack.h"
 
 namespace linblock::cli {
 

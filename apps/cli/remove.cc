@@ -1,4 +1,4 @@
-#include "store/remove.h"
+#include "store/core/remove.h"
 
 #include <algorithm>
 #include <cctype>
@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/numbers.h"
 #include "cli/print_json.h"
-#include "store/store.h"
+#include "store/core/store.h"
 
 namespace linblock::cli {
 

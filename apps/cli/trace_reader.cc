@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "store/line_reader.h"
+#include "store/text/line_reader.h"
 
 namespace linblock::cli {
 

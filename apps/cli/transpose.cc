@@ -1,4 +1,4 @@
-#include "store/transpose.h"
+#include "store/columns/transpose.h"
 
 #include <nlohmann/json.hpp>
 
@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/print_json.h"
-#include "store/columns.h"
-#include "store/store_writer.h"
+#include "store/columns/columns.h"
+#include "store/core/store_writer.h"
 
 namespace linblock::cli {
 

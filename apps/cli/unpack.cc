@@ -1,4 +1,4 @@
-#include "store/unpack.h"
+#include "store/core/unpack.h"
 
 #include "base/bytes.h"
 #include "base/file.h"

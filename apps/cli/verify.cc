@@ -1,7 +1,7 @@
 #include "base/bytes.h"
 #include "cli/commands.h"
-#include "store/columns.h"
-#include "store/metric_forest.h"
+#include "store/columns/columns.h"
+#include "store/index/metric_forest.h"
 
 namespace linblock::cli {
 

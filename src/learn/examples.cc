@@ -6,10 +6,10 @@
 #include "base/dot.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "store/sample.h"
-#include "store/svmlight.h"
-#include "store/text_source.h"
-#include "store/unpack.h"
+#include "store/core/sample.h"
+#include "store/core/unpack.h"
+#include "store/text/svmlight.h"
+#include "store/text/text_source.h"
 
 namespace linblock {
 

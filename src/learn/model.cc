@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/own_files.h"
 #include "base/threads.h"
-#include "store/format.h"
+#include "store/chunk/format.h"
 
 namespace linblock {
 

@@ -12,8 +12,8 @@
 
 #include "learn/calibrate.h"
 #include "learn/model_columns.h"
-#include "store/row.h"
-#include "store/store.h"
+#include "store/chunk/row.h"
+#include "store/core/store.h"
 
 namespace linblock {
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/snapshot.h"
-#include "store/store.h"
+#include "store/core/store.h"
 
 namespace linblock {
 

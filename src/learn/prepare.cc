@@ -9,11 +9,11 @@
 #include "base/memory.h"
 #include "learn/examples.h"
 #include "solve/choose.h"
-#include "store/build_forest.h"
-#include "store/columns.h"
-#include "store/metric_forest.h"
-#include "store/store_writer.h"
-#include "store/transpose.h"
+#include "store/columns/columns.h"
+#include "store/columns/transpose.h"
+#include "store/core/store_writer.h"
+#include "store/index/build_forest.h"
+#include "store/index/metric_forest.h"
 
 namespace linblock {
 

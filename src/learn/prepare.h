@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "solve/solver.h"
-#include "store/pack.h"
+#include "store/core/pack.h"
 
 namespace linblock {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/dot.h"
-#include "store/chunk.h"
+#include "store/chunk/chunk.h"
 
 namespace linblock {
 

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "store/store.h"
+#include "store/core/store.h"
 
 namespace linblock {
 

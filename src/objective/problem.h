@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "objective/loss.h"
 #include "objective/row_set.h"
-#include "store/store.h"
+#include "store/core/store.h"
 
 namespace linblock {
 

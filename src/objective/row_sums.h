@@ -16,7 +16,7 @@
 #include "base/snapshot.h"
 #include "objective/problem.h"
 #include "objective/rounding.h"
-#include "store/block_source.h"
+#include "store/blocks/block_source.h"
 
 namespace linblock {
 

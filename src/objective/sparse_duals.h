@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/snapshot.h"
-#include "store/store.h"
+#include "store/core/store.h"
 
 namespace linblock {
 

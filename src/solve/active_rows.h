@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/snapshot.h"
-#include "store/row_cache.h"
+#include "store/blocks/row_cache.h"
 
 namespace linblock {
 

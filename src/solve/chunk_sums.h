@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "store/store.h"
+#include "store/core/store.h"
 
 namespace linblock {
 

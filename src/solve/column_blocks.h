@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "solve/column_rows.h"
 #include "solve/solver.h"
-#include "store/block_source.h"
+#include "store/blocks/block_source.h"
 
 namespace linblock {
 

@@ -7,7 +7,7 @@
 #include "solve/chunk_sums.h"
 #include "solve/column_blocks.h"
 #include "solve/column_task.h"
-#include "store/columns.h"
+#include "store/columns/columns.h"
 
 namespace linblock {
 

@@ -12,7 +12,7 @@
 #include "solve/column_blocks.h"
 #include "solve/column_losses.h"
 #include "solve/solver.h"
-#include "store/columns.h"
+#include "store/columns/columns.h"
 
 namespace linblock {
 

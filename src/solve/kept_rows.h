@@ -8,7 +8,7 @@
 
 #include "base/snapshot.h"
 #include "objective/duals.h"
-#include "store/row_cache.h"
+#include "store/blocks/row_cache.h"
 
 namespace linblock {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "store/page_cache.h"
+#include "store/index/page_cache.h"
 
 namespace linblock {
 

@@ -17,8 +17,8 @@
 #include "objective/duals.h"
 #include "objective/problem.h"
 #include "objective/sparse_duals.h"
-#include "store/block_source.h"
-#include "store/schedule.h"
+#include "store/blocks/block_source.h"
+#include "store/blocks/schedule.h"
 
 namespace linblock {
 

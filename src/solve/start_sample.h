@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "objective/problem.h"
-#include "store/block_source.h"
+#include "store/blocks/block_source.h"
 
 namespace linblock {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "store/chunk.h"
+#include "store/chunk/chunk.h"
 
 #if defined(__has_feature) && __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "store/format.h"
-#include "store/svmlight.h"
+#include "store/chunk/format.h"
+#include "store/text/svmlight.h"
 
 #if defined(__has_feature) && __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "store/text_source.h"
+#include "store/text/text_source.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "learn/evaluate.h"
-#include "store/remove.h"
+#include "store/core/remove.h"
 #include "support/learning.h"
 
 namespace linblock {

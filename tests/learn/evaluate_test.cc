@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "base/random.h"
-#include "store/pack.h"
+#include "store/core/pack.h"
 #include "support/errors.h"
 #include "support/folder.h"
 #include "support/models.h"

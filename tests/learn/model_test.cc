@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/checksum.h"
-#include "store/pack.h"
+#include "store/core/pack.h"
 #include "support/errors.h"
 #include "support/file_hooks.h"
 #include "support/folder.h"

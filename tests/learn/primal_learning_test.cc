@@ -3,7 +3,7 @@
 
 #include "learn/start_weights.h"
 #include "learn/tune.h"
-#include "store/columns.h"
+#include "store/columns/columns.h"
 #include "support/learning.h"
 #include "support/memory_folder.h"
 #include "support/models.h"

@@ -2,7 +2,7 @@
 // leads.
 #include <gtest/gtest.h>
 
-#include "store/compact.h"
+#include "store/core/compact.h"
 #include "support/state.h"
 
 namespace linblock {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "store/compact.h"
+#include "store/core/compact.h"
 #include "support/tight_memory.h"
 
 namespace linblock {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "solve/solver.h"
-#include "store/remove.h"
+#include "store/core/remove.h"
 #include "support/column_problems.h"
 #include "support/errors.h"
 

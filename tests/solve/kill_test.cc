@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "store/store.h"
+#include "store/core/store.h"
 #include "support/memory_budget.h"
 #include "support/process.h"
 #include "support/streamed.h"

@@ -1,7 +1,7 @@
 // --memory 16M holds for training too: packed rows of several times that, in a memory cgroup.
 #include <gtest/gtest.h>
 
-#include "store/store.h"
+#include "store/core/store.h"
 #include "support/memory_budget.h"
 
 namespace linblock::test {

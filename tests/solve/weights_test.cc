@@ -2,7 +2,7 @@
 // no row, a class's weight counts in every task.
 #include <gtest/gtest.h>
 
-#include "store/remove.h"
+#include "store/core/remove.h"
 #include "support/tight_memory.h"
 
 namespace linblock {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "store/store_writer.h"
+#include "store/core/store_writer.h"
 #include "support/memory_folder.h"
 #include "support/packing.h"
 

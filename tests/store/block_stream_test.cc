@@ -1,5 +1,5 @@
 // Blocks come in the order asked for, whole and once, in bounded memory, whatever the number of threads.
-#include "store/block_stream.h"
+#include "store/blocks/block_stream.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>

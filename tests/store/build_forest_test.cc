@@ -1,12 +1,12 @@
 // What an index is made of, for rows of every kind.
-#include "store/build_forest.h"
+#include "store/index/build_forest.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "store/pivot_products.h"
-#include "store/remove.h"
+#include "store/core/remove.h"
+#include "store/index/pivot_products.h"
 #include "support/forest.h"
 
 namespace linblock::test {

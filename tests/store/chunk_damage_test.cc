@@ -15,8 +15,8 @@
 #endif
 
 #include "base/random.h"
-#include "store/chunk.h"
-#include "store/row_encoder.h"
+#include "store/chunk/chunk.h"
+#include "store/chunk/row_encoder.h"
 #include "support/rows.h"
 
 namespace linblock {

@@ -1,5 +1,5 @@
 // Rows through a chunk and back: every encoding of every section, and rows moved from chunk to chunk.
-#include "store/chunk.h"
+#include "store/chunk/chunk.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "store/row_encoder.h"
+#include "store/chunk/row_encoder.h"
 #include "support/rows.h"
 
 namespace linblock {

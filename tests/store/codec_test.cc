@@ -1,4 +1,4 @@
-#include "store/codec.h"
+#include "store/chunk/codec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

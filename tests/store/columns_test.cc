@@ -1,10 +1,10 @@
 // When columns are fresh, stale or absent, and what becomes of the folder they are in.
-#include "store/columns.h"
+#include "store/columns/columns.h"
 
 #include <gtest/gtest.h>
 
-#include "store/compact.h"
-#include "store/remove.h"
+#include "store/core/compact.h"
+#include "store/core/remove.h"
 #include "support/columns.h"
 
 namespace linblock::test {

@@ -1,13 +1,13 @@
 // A store rewritten as one segment: the same rows under the same ids, without the removed ones.
-#include "store/compact.h"
+#include "store/core/compact.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <atomic>
 
-#include "store/remove.h"
-#include "store/store_writer.h"
+#include "store/core/remove.h"
+#include "store/core/store_writer.h"
 #include "support/arbitrary_rows.h"
 #include "support/memory_folder.h"
 #include "support/packing.h"

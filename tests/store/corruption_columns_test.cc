@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/checksum.h"
-#include "store/remove.h"
+#include "store/core/remove.h"
 #include "support/columns.h"
 #include "support/damage.h"
 #include "support/memory_folder.h"

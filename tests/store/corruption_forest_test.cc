@@ -1,7 +1,7 @@
 // Every file of an index, and what only its manifest says: damage to any of it is found out and named.
 #include <gtest/gtest.h>
 
-#include "store/remove.h"
+#include "store/core/remove.h"
 #include "support/damage.h"
 #include "support/forest.h"
 #include "support/memory_folder.h"

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/checksum.h"
-#include "store/remove.h"
-#include "store/removed_rows.h"
+#include "store/core/remove.h"
+#include "store/core/removed_rows.h"
 #include "support/damage.h"
 #include "support/memory_folder.h"
 

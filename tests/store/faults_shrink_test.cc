@@ -1,7 +1,7 @@
 // Removing rows and compacting when the N-th file call fails, for every N, or the power goes at it: the store before or
 // after, whole, and the next try works.
-#include "store/compact.h"
-#include "store/remove.h"
+#include "store/core/compact.h"
+#include "store/core/remove.h"
 #include "support/damage.h"
 #include "support/faulty_work.h"
 

@@ -1,4 +1,4 @@
-#include "store/feature_map.h"
+#include "store/chunk/feature_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "store/format.h"
+#include "store/chunk/format.h"
 #include "support/errors.h"
 
 namespace linblock {

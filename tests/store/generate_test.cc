@@ -1,4 +1,4 @@
-#include "store/generate.h"
+#include "store/text/generate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "store/svmlight.h"
+#include "store/text/svmlight.h"
 #include "support/errors.h"
 
 namespace linblock {

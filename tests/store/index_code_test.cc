@@ -1,4 +1,4 @@
-#include "store/index_code.h"
+#include "store/chunk/index_code.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "store/format.h"
+#include "store/chunk/format.h"
 
 namespace linblock {
 namespace {

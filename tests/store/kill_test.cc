@@ -4,8 +4,8 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-#include "store/columns.h"
-#include "store/metric_forest.h"
+#include "store/columns/columns.h"
+#include "store/index/metric_forest.h"
 #include "support/packing.h"
 #include "support/process.h"
 

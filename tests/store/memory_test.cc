@@ -1,8 +1,8 @@
 // --memory 16M is what the system sees: the real program in a memory cgroup, on data that is hard to hold.
 #include <gtest/gtest.h>
 
-#include "store/columns.h"
-#include "store/store_writer.h"
+#include "store/columns/columns.h"
+#include "store/core/store_writer.h"
 #include "support/memory_budget.h"
 #include "support/packing.h"
 

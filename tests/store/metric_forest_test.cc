@@ -1,10 +1,10 @@
 // When an index is fresh, behind, stale or absent, and what becomes of the folder it is in.
-#include "store/metric_forest.h"
+#include "store/index/metric_forest.h"
 
 #include <gtest/gtest.h>
 
-#include "store/compact.h"
-#include "store/remove.h"
+#include "store/core/compact.h"
+#include "store/core/remove.h"
 #include "support/forest.h"
 
 namespace linblock::test {

@@ -1,7 +1,7 @@
 // What pack refuses: the place and the reason are named, and nothing is left behind.
 #include <gtest/gtest.h>
 
-#include "store/pack.h"
+#include "store/core/pack.h"
 #include "support/memory_folder.h"
 #include "support/packing.h"
 

@@ -1,11 +1,11 @@
 // What pack does with rows: where it puts them, how it reads them, what it reports on the way.
-#include "store/pack.h"
+#include "store/core/pack.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "store/store_writer.h"
+#include "store/core/store_writer.h"
 #include "support/file_hooks.h"
 #include "support/memory_folder.h"
 #include "support/packing.h"

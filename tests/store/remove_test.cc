@@ -1,5 +1,5 @@
 // Rows taken out of a store: gone for everybody who opens it, in place for whoever has it open.
-#include "store/remove.h"
+#include "store/core/remove.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <set>
 #include <thread>
 
-#include "store/compact.h"
-#include "store/store_writer.h"
+#include "store/core/compact.h"
+#include "store/core/store_writer.h"
 #include "support/memory_folder.h"
 #include "support/packing.h"
 

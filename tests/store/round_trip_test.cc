@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "store/store_writer.h"
+#include "store/core/store_writer.h"
 #include "support/arbitrary_rows.h"
 #include "support/memory_folder.h"
 #include "support/packing.h"

@@ -1,5 +1,5 @@
 // Rows kept across blocks come back as they stood in their chunks, in no more memory than was given.
-#include "store/row_cache.h"
+#include "store/blocks/row_cache.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "store/svmlight.h"
+#include "store/text/svmlight.h"
 
 namespace linblock {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/svmlight.h"
+#include "store/text/svmlight.h"
 
 namespace linblock {
 namespace {

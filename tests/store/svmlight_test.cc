@@ -1,5 +1,5 @@
 // What the svmlight parser accepts, and what it reports of lines that it skips.
-#include "store/svmlight.h"
+#include "store/text/svmlight.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

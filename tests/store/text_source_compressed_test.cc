@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "store/text_source.h"
+#include "store/text/text_source.h"
 #include "support/compress.h"
 #include "support/errors.h"
 #include "support/folder.h"

@@ -1,5 +1,5 @@
 // Pieces of whole lines from plain files, and what is refused before any work.
-#include "store/text_source.h"
+#include "store/text/text_source.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "store/svmlight.h"
+#include "store/text/svmlight.h"
 #include "support/errors.h"
 #include "support/folder.h"
 

@@ -1,11 +1,11 @@
 // What transpose() writes, against the rows it was made from.
-#include "store/transpose.h"
+#include "store/columns/transpose.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "store/entries.h"
-#include "store/remove.h"
+#include "store/columns/entries.h"
+#include "store/core/remove.h"
 #include "support/arbitrary_rows.h"
 #include "support/columns.h"
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-#include "store/format.h"
+#include "store/chunk/format.h"
 #include "support/rows.h"
 
 namespace linblock::test {

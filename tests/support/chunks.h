@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "store/store.h"
-#include "store/store_writer.h"
+#include "store/core/store.h"
+#include "store/core/store_writer.h"
 #include "support/rows.h"
 
 namespace linblock::test {

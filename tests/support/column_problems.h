@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "solve/solver.h"
-#include "store/columns.h"
-#include "store/transpose.h"
+#include "store/columns/columns.h"
+#include "store/columns/transpose.h"
 #include "support/small_problems.h"
 
 namespace linblock::test {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "store/columns.h"
-#include "store/transpose.h"
+#include "store/columns/columns.h"
+#include "store/columns/transpose.h"
 #include "support/packing.h"
 
 namespace linblock::test {

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "store/build_forest.h"
+#include "store/index/build_forest.h"
 #include "support/packing.h"
 
 namespace linblock::test {

@@ -11,7 +11,7 @@
 
 #include "solve/indexed_task.h"
 #include "solve/solver.h"
-#include "store/build_forest.h"
+#include "store/index/build_forest.h"
 #include "support/memory_folder.h"
 #include "support/small_problems.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/row_cache.h"
+#include "store/blocks/row_cache.h"
 #include "support/arbitrary_rows.h"
 #include "support/chunks.h"
 

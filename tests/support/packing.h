@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "store/pack.h"
+#include "store/core/pack.h"
 #include "support/errors.h"
 #include "support/folder.h"
 #include "support/rows.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "store/store.h"
-#include "store/unpack.h"
+#include "store/core/store.h"
+#include "store/core/unpack.h"
 
 namespace linblock::test {
 

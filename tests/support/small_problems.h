@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "objective/problem.h"
-#include "store/store_writer.h"
+#include "store/core/store_writer.h"
 #include "support/folder.h"
 #include "support/reference.h"
 #include "support/rows.h"

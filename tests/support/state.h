@@ -5,7 +5,7 @@
 
 #include "learn/state.h"
 #include "learn/warm_start.h"
-#include "store/remove.h"
+#include "store/core/remove.h"
 #include "support/learning.h"
 
 namespace linblock::test {

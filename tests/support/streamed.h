@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "store/store.h"
-#include "store/store_writer.h"
+#include "store/core/store.h"
+#include "store/core/store_writer.h"
 
 namespace linblock::test {
 

@@ -1,0 +1,123 @@
+#include "store/blocks/row_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/error.h"
+#include "store/chunk/index_code.h"
+
+namespace linblock {
+
+// Memory that is not used is never touched.
+RowCache::RowCache(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident)
+    : resident_(resident),
+      memory_(resident != nullptr ? 0 : bytes),
+      capacity_(bytes),
+      features_(store.info().feature_numbers()),
+      narrow_(features_ <= uint64_t{UINT16_MAX} + 1),
+      width_set_(store.info().width_set) {
+  entries_.reserve(bytes / kEntryBytes);
+}
+
+uint64_t RowCache::bytes_of(const EncodedRow& row) const {
+  if (resident_ != nullptr) return kEntryBytes;
+  const uint64_t index_bytes = narrow_ ? row.count * sizeof(uint16_t) : row.indices.size();
+  return round_up<uint64_t>(index_bytes + row.values.size_bytes(), 4) + kEntryBytes;
+}
+
+void RowCache::decode(std::span<const unsigned char> indices, size_t count, bool wide, uint32_t* out) const {
+  const uint32_t largest = decode_indices(indices, count, wide ? 0 : width_set_, out);
+  if (largest >= features_ && count > 0) fail(ErrorKind::damaged, "a row's feature numbers are not valid");
+}
+
+Row RowCache::row(size_t number, RowBuffer& buffer) const {
+  const Entry& entry = entries_[number];
+  if (resident_ != nullptr) return (*resident_)[entry.origin.chunk].row(entry.origin.row, buffer);
+  const unsigned char* const values = memory_.data() + entry.offset;
+  if (buffer.index.size() < entry.count + 4) buffer.index.resize(entry.count + 4);
+  const unsigned char* const indices = values + entry.value_bytes;
+  if (narrow_)
+    for (size_t i = 0; i < entry.count; ++i) buffer.index[i] = load<uint16_t>(indices + sizeof(uint16_t) * i);
+  else
+    decode({indices, entry.index_bytes}, entry.count, entry.wide != 0, buffer.index.data());
+  Row view{.label = entry.label, .weight = entry.weight, .index = {buffer.index.data(), entry.count}};
+  if (entry.value_bytes == 4 * uint64_t{entry.count}) {
+    view.value = {reinterpret_cast<const float*>(values), entry.count};
+    return view;
+  }
+  if (buffer.value.size() < entry.count) buffer.value.resize(entry.count);
+  std::fill_n(buffer.value.data(), entry.count, entry.value_bytes == 0 ? 1.0F : load<float>(values));
+  view.value = {buffer.value.data(), entry.count};
+  return view;
+}
+
+bool RowCache::add(Origin origin, const EncodedRow& row) {
+  if (used() + bytes_of(row) > capacity_) return false;
+  if (resident_ != nullptr) {
+    entries_.push_back({.origin = origin, .count = row.count});
+    return true;
+  }
+  const Entry entry{.origin = origin,
+                    .offset = used_,
+                    .count = row.count,
+                    .index_bytes = static_cast<uint32_t>(narrow_ ? row.count * sizeof(uint16_t) : row.indices.size()),
+                    .value_bytes = static_cast<uint32_t>(row.values.size_bytes()),
+                    .label = row.label,
+                    .weight = row.weight,
+                    .wide = row.wide ? 1U : 0U};
+  unsigned char* const to = memory_.data() + used_;
+  if (!row.values.empty()) std::memcpy(to, row.values.data(), entry.value_bytes);
+  if (narrow_) {
+    if (decoded_.size() < row.count + 4) decoded_.resize(row.count + 4);
+    decode(row.indices, row.count, row.wide, decoded_.data());
+    for (size_t i = 0; i < row.count; ++i)
+      linblock::store(to + entry.value_bytes + sizeof(uint16_t) * i, static_cast<uint16_t>(decoded_[i]));
+  } else if (!row.indices.empty()) {
+    std::memcpy(to + entry.value_bytes, row.indices.data(), entry.index_bytes);
+  }
+  used_ += entry.bytes();
+  entries_.push_back(entry);
+  return true;
+}
+
+void RowCache::keep(const std::vector<uint8_t>& keep) {
+  size_t kept = 0;
+  used_ = 0;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (keep[i] == 0) continue;
+    Entry entry = entries_[i];
+    if (entry.bytes() > 0) std::memmove(memory_.data() + used_, memory_.data() + entry.offset, entry.bytes());
+    entry.offset = used_;
+    used_ += entry.bytes();
+    entries_[kept++] = entry;
+  }
+  entries_.resize(kept);
+}
+
+void RowCache::shrink() {
+  if (resident_ == nullptr) {
+    Buffer smaller(used_);
+    if (used_ > 0) std::memcpy(smaller.data(), memory_.data(), used_);
+    memory_ = std::move(smaller);
+  }
+  entries_.shrink_to_fit();
+  capacity_ = used();
+}
+
+void RowCache::save(SnapshotWriter& to, const std::string& name) const {
+  to.put(name + "kept sizes", std::span<const uint64_t>(std::array<uint64_t, 2>{entries_.size(), used_}));
+  to.put(name + "kept rows", std::span<const Entry>(entries_));
+  to.put(name + "kept bytes", memory_.span().first(used_));
+}
+
+void RowCache::restore(const SnapshotReader& from, const std::string& name) {
+  std::array<uint64_t, 2> sizes{};
+  from.take(name + "kept sizes", std::span<uint64_t>(sizes));
+  used_ = checked_size(sizes[1], capacity_, "the kept rows of a checkpoint");
+  entries_.resize(checked_size(sizes[0], capacity_ / kEntryBytes, "the kept rows of a checkpoint"));
+  from.take(name + "kept rows", std::span<Entry>(entries_));
+  from.take(name + "kept bytes", memory_.span().first(used_));
+}
+
+}  // namespace linblock

@@ -1,0 +1,79 @@
+// Some rows, at hand across blocks, in a fixed amount of memory: what selective block minimization keeps. They are
+// copied out of their chunks as they stand there, encoded, unless 16 bits hold any feature number: such rows are short
+// and visited often, and decoding them each time was a quarter of all work. Where all chunks stay in memory, rows are
+// only pointed to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/snapshot.h"
+#include "store/core/store.h"
+
+namespace linblock {
+
+class RowCache {
+ public:
+  struct Origin {
+    uint32_t chunk = 0;  // in the store
+    uint32_t row = 0;    // in the chunk
+  };
+
+  RowCache() = default;
+  // `resident`: every chunk of the store, by number.
+  RowCache(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident = nullptr);
+
+  uint64_t capacity() const { return capacity_; }
+  uint64_t used() const { return used_ + entries_.size() * kEntryBytes; }
+  size_t size() const { return entries_.size(); }
+  Origin origin(size_t number) const { return entries_[number].origin; }
+  uint64_t bytes_of(size_t number) const { return entries_[number].bytes() + kEntryBytes; }
+  // What a row would take.
+  uint64_t bytes_of(const EncodedRow& row) const;
+  uint32_t nonzeros(size_t number) const { return entries_[number].count; }
+  const std::vector<Chunk>* resident() const { return resident_; }
+
+  // As Chunk::row, without the id.
+  Row row(size_t number, RowBuffer& buffer) const;
+
+  // False where it does not fit.
+  bool add(Origin origin, const EncodedRow& row);
+  // Those with a 0 in `keep` go; the others stay in their order.
+  void keep(const std::vector<uint8_t>& keep);
+  // Gives back the memory that its rows do not take: no row can be added any more.
+  void shrink();
+
+  // Under names that begin with `name`.
+  void save(SnapshotWriter& to, const std::string& name = "") const;
+  void restore(const SnapshotReader& from, const std::string& name = "");
+
+ private:
+  void decode(std::span<const unsigned char> indices, size_t count, bool wide, uint32_t* out) const;
+
+  struct Entry {
+    Origin origin;
+    uint64_t offset = 0;  // values, then indices
+    uint32_t count = 0;
+    uint32_t index_bytes = 0;
+    uint32_t value_bytes = 0;
+    int32_t label = 0;
+    float weight = 1;
+    uint32_t wide = 0;
+    uint64_t bytes() const { return round_up<uint64_t>(index_bytes + value_bytes, 4); }
+  };
+  // With what a solver keeps of a row beside it.
+  static constexpr uint64_t kEntryBytes = sizeof(Entry) + 16;
+
+  const std::vector<Chunk>* resident_ = nullptr;
+  Buffer memory_;
+  uint64_t capacity_ = 0;
+  uint64_t used_ = 0;
+  uint64_t features_ = 0;
+  bool narrow_ = false;  // indices are 16-bit numbers
+  std::vector<uint32_t> decoded_;
+  unsigned width_set_ = 0;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace linblock

@@ -1,0 +1,54 @@
+// Makes the index of a row store (store/metric_forest.h), or adds trees for rows that were appended, in the memory
+// named: rows are read once, in random sets of chunks, and a tree is built of each.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "store/index/metric_forest.h"
+
+namespace linblock {
+
+// What is not given is as in the index that is there, or the default.
+struct ForestOptions {
+  std::optional<uint64_t> tree_rows = {};   // about so many rows a tree
+  std::optional<uint32_t> branch = {};      // pivots of a node, at most
+  std::optional<double> bias = {};          // below 0: none
+  std::optional<uint64_t> seed = {};        // decides which rows share a tree, and which are pivots
+  std::optional<uint64_t> page_bytes = {};  // of rows in a page, at most; 0: chosen
+  bool force = false;                       // anew, though it is fresh
+  uint64_t memory_bytes = uint64_t{1} << 30;
+  size_t threads = 1;  // the result is the same for any number
+};
+
+inline constexpr uint64_t kDefaultTreeRows = 100000;
+inline constexpr uint32_t kDefaultBranch = 16;
+inline constexpr uint64_t kDefaultPageBytes = uint64_t{32} << 10;
+inline constexpr uint64_t kMostPageBytes = uint64_t{64} << 10;
+
+struct ForestContext {
+  // Rows in their pages so far, of how many; from one thread at a time.
+  std::function<void(uint64_t, uint64_t)> observer = [](uint64_t, uint64_t) {};
+  const std::atomic<bool>* stop = nullptr;
+};
+
+struct ForestReport {
+  bool changed = false;   // false: it was fresh, and made with these options
+  bool extended = false;  // only trees for new rows were added
+  uint64_t rows = 0;      // of what was built now, as nonzeros and trees
+  uint64_t nonzeros = 0;
+  uint64_t trees = 0;
+  uint64_t rows_per_tree = 0;  // of the largest: less than tree_rows where the memory is small
+  double seconds = 0;
+};
+
+// Brings the index up to date. Less memory than a tree of the store's largest chunk needs is refused with the numbers
+// (ErrorKind::memory).
+ForestReport build_forest(const Store& rows, const ForestOptions& options, const ForestContext& context = {});
+
+// Less memory_bytes than this are refused.
+uint64_t least_forest_memory(const Store& rows, const ForestOptions& options);
+
+}  // namespace linblock
