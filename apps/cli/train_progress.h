@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "cli/terminal.h"
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 
 namespace linblock::cli {
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "learn/stages.h"
-#include "solve/run.h"
+#include "solve/core/run.h"
 
 namespace linblock {
 

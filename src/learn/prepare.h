@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 #include "store/core/pack.h"
 
 namespace linblock {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/snapshot.h"
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 
 namespace linblock {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 
 namespace linblock {
 

@@ -16,8 +16,8 @@
 #include "learn/truncated_json.h"
 #include "learn/warm_start.h"
 #include "objective/class_certificate.h"
-#include "solve/run.h"
-#include "solve/truncated.h"
+#include "solve/core/run.h"
+#include "solve/truncated/truncated.h"
 
 namespace linblock {
 

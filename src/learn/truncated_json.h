@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 
 namespace linblock {
 

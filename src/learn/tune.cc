@@ -9,7 +9,7 @@
 #include "base/dot.h"
 #include "base/error.h"
 #include "learn/stages.h"
-#include "solve/run.h"
+#include "solve/core/run.h"
 
 namespace linblock {
 

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "solve/run.h"
+#include "solve/core/run.h"
 
 namespace linblock {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 
 namespace linblock {
 

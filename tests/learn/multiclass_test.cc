@@ -5,7 +5,7 @@
 
 #include "learn/evaluate.h"
 #include "learn/train.h"
-#include "solve/run.h"
+#include "solve/core/run.h"
 #include "support/errors.h"
 #include "support/memory_folder.h"
 #include "support/packing.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 #include "support/memory_folder.h"
 #include "support/small_problems.h"
 

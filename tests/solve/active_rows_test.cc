@@ -1,5 +1,5 @@
 // The active rows of indexed block descent: all in memory, or sliding through files in their turn.
-#include "solve/active_rows.h"
+#include "solve/indexed/active_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Newton's method on a block of active rows.
-#include "solve/block_newton.h"
+#include "solve/indexed/block_newton.h"
 
 #include <gtest/gtest.h>
 

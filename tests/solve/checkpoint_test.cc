@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 #include "support/errors.h"
 #include "support/stopping.h"
 #include "support/tight_memory.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "solve/run.h"
+#include "solve/core/run.h"
 #include "support/memory_folder.h"
 #include "support/small_problems.h"
 

@@ -1,4 +1,4 @@
-#include "solve/column_blocks.h"
+#include "solve/columns/column_blocks.h"
 
 #include <gtest/gtest.h>
 

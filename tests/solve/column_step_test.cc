@@ -1,11 +1,11 @@
-#include "solve/column_step.h"
+#include "solve/columns/column_step.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-#include "solve/column_losses.h"
+#include "solve/columns/column_losses.h"
 
 namespace linblock {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/memory.h"
-#include "solve/column_blocks.h"
+#include "solve/columns/column_blocks.h"
 #include "support/column_problems.h"
 #include "support/errors.h"
 #include "support/stopping.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 #include "store/core/remove.h"
 #include "support/column_problems.h"
 #include "support/errors.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "objective/class_certificate.h"
-#include "solve/run.h"
+#include "solve/core/run.h"
 #include "support/class_problems.h"
 #include "support/errors.h"
 #include "support/stopping.h"

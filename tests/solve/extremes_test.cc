@@ -1,7 +1,7 @@
 // Data and costs at the ends of what numbers can say: finite weights, and a dual that never passes the primal.
 #include <gtest/gtest.h>
 
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 #include "support/column_problems.h"
 #include "support/small_problems.h"
 

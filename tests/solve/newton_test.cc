@@ -1,7 +1,7 @@
 // Trust-region Newton: the reference optimum to 1e-8, whatever the blocks, tasks, costs and starts.
 #include <gtest/gtest.h>
 
-#include "solve/run.h"
+#include "solve/core/run.h"
 #include "support/errors.h"
 #include "support/stopping.h"
 #include "support/streamed.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 #include "support/small_problems.h"
 
 namespace linblock {

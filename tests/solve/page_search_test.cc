@@ -1,5 +1,5 @@
 // The order in which an index is searched, against the same worked out from the paper's definition without an index.
-#include "solve/page_search.h"
+#include "solve/indexed/page_search.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 #include "support/column_problems.h"
 #include "support/errors.h"
 

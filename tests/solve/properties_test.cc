@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 #include "support/small_problems.h"
 
 namespace linblock {

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 #include "support/small_problems.h"
 
 namespace linblock {

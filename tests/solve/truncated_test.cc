@@ -1,11 +1,11 @@
 // Losses that count as 1 + s at most: the true objective falls, and ends where an independent solver ends.
-#include "solve/truncated.h"
+#include "solve/truncated/truncated.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "solve/start_sample.h"
+#include "solve/indexed/start_sample.h"
 #include "support/column_problems.h"
 #include "support/errors.h"
 #include "support/small_problems.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 #include "store/columns/columns.h"
 #include "store/columns/transpose.h"
 #include "support/small_problems.h"

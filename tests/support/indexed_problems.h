@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "solve/indexed_task.h"
-#include "solve/solver.h"
+#include "solve/core/solver.h"
+#include "solve/indexed/indexed_task.h"
 #include "store/index/build_forest.h"
 #include "support/memory_folder.h"
 #include "support/small_problems.h"

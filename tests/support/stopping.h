@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "solve/solver.h"
+#include "solve/core/solver.h"
 
 namespace linblock::test {
 

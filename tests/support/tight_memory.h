@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "solve/run.h"
+#include "solve/core/run.h"
 #include "support/memory_folder.h"
 #include "support/small_problems.h"
 

@@ -1,0 +1,86 @@
+// A task on its way down its columns: what the methods that step along features have in common.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "base/clock.h"
+#include "solve/columns/column_task.h"
+#include "solve/core/run.h"
+
+namespace linblock {
+
+class ColumnDescent {
+ public:
+  ColumnDescent(const Problem& problem, const Task& task, const ColumnRows& shared, const RowFacts& facts,
+                Solution& solution, const std::atomic<bool>* stop)
+      : task_(problem, task, shared, facts, solution), stop_(stop) {}
+
+  ColumnTask& task() { return task_; }
+
+  void begin_pass(int pass) {
+    if (pass == pass_) return;  // taken up again before its first block
+    pass_ = pass;
+    squared_slopes_ = 0;
+    largest_slope_ = 0;
+  }
+  void end_pass() { losses_ = task_.losses(); }
+
+  // Of this pass: D'(0)^2 of every step added up, and the largest |D'(0)| (section 5.3). At the end of the road they
+  // are the gradient's.
+  double squared_slopes() const { return squared_slopes_; }
+  double largest_slope() const { return largest_slope_; }
+  const ColumnSteps& steps() const { return steps_; }
+
+  // For the estimates of Tasks: the objective as it is, and |gradient|^2 / 2 below it.
+  double losses() const { return losses_; }
+  double squared_weights() const { return task_.squared_weights(); }
+  double dual_values() const {
+    const double w2 = squared_weights();
+    return std::max(0.5 * w2, losses_ + w2 - 0.5 * squared_slopes_);  // a dual of 0 is known without any pass
+  }
+
+  void save(SnapshotWriter& to, const std::string& name) const {
+    task_.save(to, name);
+    to.put(name + "column pass", std::span<const double>(std::array{
+                                     static_cast<double>(pass_), squared_slopes_, largest_slope_, losses_,
+                                     static_cast<double>(steps_.steps), static_cast<double>(steps_.full),
+                                     static_cast<double>(steps_.evaluations), static_cast<double>(steps_.saved)}));
+  }
+  void restore(const SnapshotReader& from, const std::string& name) {
+    task_.restore(from, name);
+    std::array<double, 8> numbers{};
+    from.take(name + "column pass", std::span<double>(numbers));
+    pass_ = static_cast<int>(numbers[0]);
+    squared_slopes_ = numbers[1];
+    largest_slope_ = numbers[2];
+    losses_ = numbers[3];
+    steps_ = {.steps = static_cast<uint64_t>(numbers[4]),
+              .full = static_cast<uint64_t>(numbers[5]),
+              .evaluations = static_cast<uint64_t>(numbers[6]),
+              .saved = static_cast<uint64_t>(numbers[7])};
+  }
+
+ protected:
+  static constexpr size_t kColumnsBetweenLooks = 64;
+
+  void met_slope(double slope) {
+    squared_slopes_ += slope * slope;
+    largest_slope_ = std::max(largest_slope_, std::abs(slope));
+  }
+  // Told to stop, and this block takes too long to be waited for.
+  bool must_leave(size_t columns_done, const Stopwatch& working) const {
+    return columns_done % kColumnsBetweenLooks == 0 && stop_ != nullptr && *stop_ && working.seconds() > kPatience;
+  }
+
+  ColumnTask task_;
+  const std::atomic<bool>* stop_;
+  int pass_ = 0;
+  double squared_slopes_ = 0;
+  double largest_slope_ = 0;
+  double losses_ = 0;
+  ColumnSteps steps_;
+};
+
+}  // namespace linblock

@@ -1,0 +1,152 @@
+// Several tasks on their way to a certified optimum, each with a descent of its own: which are in work, which are worth
+// a certificate now, and what is known of each.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "solve/core/run.h"
+
+namespace linblock {
+
+template <class Descent>
+class Tasks {
+ public:
+  struct One {
+    const Task& task;
+    Solution& solution;
+    std::string name;  // of what is its own in a checkpoint
+    Descent descent;
+    double trust;       // certified gap / estimated gap, as far as is known
+    bool done = false;  // certified within the tolerance: left out of later passes
+    Certificate certificate = {};
+    double primal = 0;  // estimates of the last pass
+    double dual = 0;
+
+    double estimated_gap() const { return relative_gap(primal, dual); }
+  };
+
+  // `most_trust`: above 1 where estimates can be too low.
+  explicit Tasks(double most_trust = 1) : most_trust_(most_trust) {}
+
+  // Estimates are of losses before a step, and so too high: certificates are tried early where `trust` is small.
+  Descent& add(const Task& task, Solution& solution, Descent descent, double trust) {
+    tasks_.push_back(std::unique_ptr<One>(new One{.task = task,
+                                                  .solution = solution,
+                                                  .name = fmt::format("{} ", tasks_.size()),
+                                                  .descent = std::move(descent),
+                                                  .trust = trust}));
+    return tasks_.back()->descent;
+  }
+
+  std::vector<One*> in_work() const {
+    std::vector<One*> found;
+    for (const auto& task : tasks_)
+      if (!task->done) found.push_back(task.get());
+    return found;
+  }
+
+  std::vector<const Descent*> all() const {
+    std::vector<const Descent*> found;
+    for (const auto& task : tasks_) found.push_back(&task->descent);
+    return found;
+  }
+
+  // After a pass: certifies what may be within the tolerance, or everything after the last one, and fills the report.
+  // `waits`: a certificate is a reading, and waits for others that are due.
+  void finish_pass(Run& run, const SolveOptions& options, bool waits, PassReport& report) {
+    const bool last = run.last_pass();
+    finish_pass(run, options, waits, report, [&](const std::vector<One*>& due) {
+      std::vector<Run::Certifying> those;
+      those.reserve(due.size());
+      for (One* task : due)
+        those.push_back({.task = &task->task,
+                         .solution = &task->solution,
+                         .mend_above = last ? std::nullopt : std::optional(options.tolerance),
+                         .mean = task->descent.mean()});
+      run.certify(those);
+      for (size_t i = 0; i < due.size(); ++i) due[i]->certificate = those[i].certificate;
+    });
+  }
+  // The same with certificates of another kind: `certify(due)` fills them in.
+  template <class Certify>
+  void finish_pass(Run& run, const SolveOptions& options, bool waits, PassReport& report, const Certify& certify) {
+    const bool last = run.last_pass();
+    for (One* task : in_work()) {
+      const double w2 = task->descent.squared_weights();
+      task->primal = 0.5 * w2 + task->descent.losses();
+      task->dual = task->descent.dual_values() - 0.5 * w2;
+    }
+    certify_those_due(options, last, waits, report, certify);
+    for (const auto& task : tasks_) {
+      if (task->done)
+        report.add_task(task->certificate.primal, task->certificate.dual);
+      else
+        report.add_task(task->primal, task->dual);
+      if (!task->done) ++report.tasks_left;
+    }
+  }
+
+  std::vector<Certificate> certificates() const {
+    std::vector<Certificate> all;
+    for (const auto& task : tasks_) all.push_back(task->certificate);
+    return all;
+  }
+
+  void save(SnapshotWriter& to) const {
+    for (const auto& task : tasks_) {
+      to.put(task->name + "state",
+             std::span<const double>(
+                 std::array{task->trust, task->done ? 1.0 : 0.0, task->certificate.primal, task->certificate.dual}));
+      to.put(task->name + "weights of duals", std::span<const float>(task->solution.weights_of_duals));
+      task->descent.save(to, task->name);
+    }
+  }
+  // `restore_descent`: of one task, since descents ask for different things.
+  template <class Restore>
+  void restore(const SnapshotReader& from, const Restore& restore_descent) {
+    for (const auto& task : tasks_) {
+      std::array<double, 4> state{};
+      from.take(task->name + "state", std::span<double>(state));
+      task->trust = state[0];
+      task->done = state[1] != 0;
+      task->certificate = {state[2], state[3]};
+      std::vector<float>& weights = task->solution.weights_of_duals;
+      weights.resize(from.count<float>(task->name + "weights of duals"));
+      from.take(task->name + "weights of duals", std::span<float>(weights));
+      restore_descent(*task);
+    }
+  }
+
+ private:
+  static constexpr double kShareDue = 0.5;  // of the tasks, before a reading is spent on their certificates
+
+  template <class Certify>
+  void certify_those_due(const SolveOptions& options, bool last, bool waits, PassReport& report,
+                         const Certify& certify) {
+    std::vector<One*> due;
+    const std::vector<One*> tasks = in_work();
+    for (One* task : tasks)
+      if (last || task->estimated_gap() * task->trust <= options.tolerance) due.push_back(task);
+    if (!last && waits && static_cast<double>(due.size()) < kShareDue * static_cast<double>(tasks.size())) return;
+    certify(due);
+    for (One* one : due) {
+      One& task = *one;
+      const double gap = task.certificate.gap();
+      if (const double estimate = task.estimated_gap(); estimate > 0 && std::isfinite(estimate))
+        task.trust = std::clamp(gap / estimate, 0.1, most_trust_);
+      task.done = gap <= options.tolerance;
+      if (!report.certified || gap > report.certified->gap()) report.certified = task.certificate;
+    }
+  }
+
+  double most_trust_;
+  std::vector<std::unique_ptr<One>> tasks_;  // at fixed places: descents point to their solutions
+};
+
+}  // namespace linblock

@@ -1,0 +1,118 @@
+#include "solve/dual/kept_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace linblock {
+
+namespace {
+
+constexpr double kZealStep = 1.3;
+constexpr double kLeastZeal = 0.1;
+constexpr double kMostZeal = 6;
+constexpr double kKeptAtEviction = 0.8;  // of the kept bytes
+
+// Classes of worth, eight to a power of two: a sort would cost more than the rows.
+constexpr unsigned kClassShift = 20;
+constexpr uint32_t kClasses = 2048;
+uint32_t class_of(float worth) { return std::bit_cast<uint32_t>(worth) >> kClassShift; }
+
+}  // namespace
+
+KeptRows::KeptRows(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident)
+    : cache_(store, bytes, resident) {}
+
+void KeptRows::begin_pass() {
+  least_worth_ = 0;
+  std::fill(active_.begin(), active_.end(), uint8_t{1});
+}
+
+void KeptRows::offer(RowCache::Origin origin, const EncodedRow& row, float worth, Duals& duals) {
+  const float value = worth / static_cast<float>(cache_.bytes_of(row));
+  if (value <= least_worth_) return;
+  if (!cache_.add(origin, row)) {
+    evict(duals);
+    if (value <= least_worth_ || !cache_.add(origin, row)) return;
+  }
+  worths_.push_back(value);
+  active_.push_back(1);
+  duals.rest(origin.chunk)[origin.row] |= kMark;
+}
+
+// The least worthy go, and rows that are worth no more than they do not come in again in this pass.
+void KeptRows::evict(Duals& duals) {
+  std::array<uint64_t, kClasses> bytes{};
+  for (size_t i = 0; i < cache_.size(); ++i) bytes[class_of(worths_[i])] += cache_.bytes_of(i);
+  auto room = static_cast<uint64_t>(kKeptAtEviction * static_cast<double>(cache_.capacity()));
+  uint32_t least = kClasses - 1;
+  while (least > 0 && bytes[least] <= room) room -= bytes[least--];
+  least_worth_ = std::bit_cast<float>((least + 1) << kClassShift);
+  std::vector<uint8_t> keep(cache_.size());
+  size_t kept = 0;
+  for (size_t i = 0; i < cache_.size(); ++i) {
+    const uint32_t own = class_of(worths_[i]);
+    // Of the class on the border, as many as fit.
+    keep[i] = own > least || (own == least && cache_.bytes_of(i) <= room);
+    if (own == least && keep[i] != 0) room -= cache_.bytes_of(i);
+    const RowCache::Origin origin = cache_.origin(i);
+    if (keep[i] != 0) {
+      active_[kept] = active_[i];
+      worths_[kept++] = worths_[i];
+    } else {
+      duals.rest(origin.chunk)[origin.row] &= static_cast<uint8_t>(~kMark);
+    }
+  }
+  worths_.resize(kept);
+  active_.resize(kept);
+  cache_.keep(keep);
+}
+
+void KeptRows::worked_on_fresh(const Yield& yield) {
+  fresh_.gain += yield.gain;
+  fresh_.work += yield.work;
+  credit_ += zeal_ * yield.work;
+}
+
+bool KeptRows::round_is_due() {
+  double cost = 0;
+  for (size_t i = 0; i < cache_.size(); ++i)
+    if (active(i)) cost += static_cast<double>(cache_.nonzeros(i) + kRowWork);
+  return cost > 0 && credit_ >= cost;
+}
+
+void KeptRows::worked_on_kept(const Yield& yield) {
+  credit_ -= yield.work;
+  const bool worth_it = yield.rate() * (1 + idle_) > fresh_.rate();
+  zeal_ = std::clamp(worth_it ? zeal_ * kZealStep : zeal_ / kZealStep, kLeastZeal, kMostZeal * (1 + idle_));
+  if (!worth_it) credit_ = 0;
+  fresh_ = {fresh_.gain / 2, fresh_.work / 2};  // what was long ago counts little
+}
+
+void KeptRows::save(SnapshotWriter& to, const std::string& name) const {
+  if (!wanted()) return;
+  cache_.save(to, name);
+  to.put(name + "active", std::span<const uint8_t>(active_));
+  to.put(name + "worths", std::span<const float>(worths_));
+  to.put(name + "zeal", std::span<const double>(std::array{fresh_.gain, fresh_.work, credit_, zeal_, top, bottom,
+                                                           static_cast<double>(least_worth_)}));
+}
+
+void KeptRows::restore(const SnapshotReader& from, const std::string& name) {
+  if (!wanted()) return;
+  cache_.restore(from, name);
+  active_.resize(cache_.size());
+  from.take(name + "active", std::span<uint8_t>(active_));
+  worths_.resize(cache_.size());
+  from.take(name + "worths", std::span<float>(worths_));
+  std::array<double, 7> zeal{};
+  from.take(name + "zeal", std::span<double>(zeal));
+  fresh_ = {zeal[0], zeal[1]};
+  credit_ = zeal[2];
+  zeal_ = zeal[3];
+  top = zeal[4];
+  bottom = zeal[5];
+  least_worth_ = static_cast<float>(zeal[6]);
+}
+
+}  // namespace linblock

@@ -1,0 +1,223 @@
+#include "solve/indexed/active_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr uint64_t kShelves = 16;  // in a full memory
+constexpr uint64_t kLeastShelf = uint64_t{16} << 10;
+constexpr uint64_t kLargestShelf = uint64_t{4} << 20;
+
+}  // namespace
+
+ActiveRows::ActiveRows(const Store& store, uint64_t bytes, std::string files)
+    : store_(store),
+      capacity_(bytes),
+      shelf_bytes_(std::clamp(bytes / kShelves, kLeastShelf, kLargestShelf)),
+      files_(std::move(files)) {}
+
+std::string ActiveRows::path_of(uint64_t file) const { return fmt::format("{}{}", files_, file); }
+
+size_t ActiveRows::shelf_of(size_t number) const {
+  const auto after = std::upper_bound(shelves_.begin(), shelves_.end(), number,
+                                      [](size_t value, const Shelf& shelf) { return value < shelf.first; });
+  return static_cast<size_t>(after - shelves_.begin()) - 1;
+}
+
+uint64_t ActiveRows::bytes() const {
+  uint64_t sum = 0;
+  for (const Shelf& shelf : shelves_) sum += shelf.bytes;
+  return sum;
+}
+
+Row ActiveRows::row(size_t number, RowBuffer& buffer) const {
+  const Shelf& shelf = shelves_[shelf_of(number)];
+  return shelf.cache->row(number - shelf.first, buffer);
+}
+
+RowCache::Origin ActiveRows::origin(size_t number) const {
+  const Shelf& shelf = shelves_[shelf_of(number)];
+  return shelf.cache->origin(number - shelf.first);
+}
+
+void ActiveRows::add(RowCache::Origin origin, const EncodedRow& row) {
+  if (shelves_.empty() || !shelves_.back().cache->add(origin, row)) {
+    Shelf shelf{.first = size()};
+    shelf.cache = std::make_unique<RowCache>(store_, shelf_bytes_);
+    const uint64_t needed = shelf.cache->bytes_of(row);
+    if (needed > shelf_bytes_) shelf.cache = std::make_unique<RowCache>(store_, needed);
+    shelf.room = std::max(needed, shelf_bytes_);
+    // Whole shelves are made room for: this one will be full soon.
+    if (!make_room(shelf.room, shelves_.size(), shelves_.size(), shelves_.size()))
+      fail(ErrorKind::memory,
+           "the rows near the margin need more than the {} that --memory leaves for them{}: give more memory",
+           human_bytes(capacity_), files_.empty() ? ", and there is no checkpoint to keep some beside" : "");
+    shelf.cache->add(origin, row);
+    shelves_.push_back(std::move(shelf));
+  }
+  Shelf& shelf = shelves_.back();
+  here_ += shelf.cache->used() - shelf.bytes;
+  shelf.bytes = shelf.cache->used();
+  ++shelf.rows;
+  alphas_.push_back(0);
+  out_.push_back(0);
+}
+
+bool ActiveRows::make_room(uint64_t bytes, const std::function<bool(size_t)>& may_go, size_t first) {
+  // The turn goes round: what lies just before the rows in work is needed last.
+  const size_t count = shelves_.size();
+  for (size_t back = 1; here_ + bytes > capacity_ && back <= count; ++back) {
+    const size_t shelf = (first + count - back % std::max<size_t>(1, count)) % std::max<size_t>(1, count);
+    if (shelf + 1 != count && shelves_[shelf].cache && may_go(shelf)) put_away(shelf);
+  }
+  return here_ + bytes <= capacity_;
+}
+
+bool ActiveRows::make_room(uint64_t bytes, size_t first, size_t last, size_t pinned) {
+  return make_room(
+      bytes, [&](size_t shelf) { return (shelf < first || shelf >= last) && shelf < pinned; }, first);
+}
+
+void ActiveRows::walk(const std::function<void(const Ranges&)>& work) {
+  std::vector<uint8_t> passed(shelves_.size());
+  Ranges group;
+  const auto take = [&](size_t number) {
+    passed[number] = 1;
+    group.emplace_back(shelves_[number].first, shelves_[number].first + shelves_[number].rows);
+  };
+  for (size_t number = 0; number < shelves_.size(); ++number)
+    if (shelves_[number].cache) take(number);
+  if (!group.empty()) work(group);
+  for (size_t next = 0; next < shelves_.size();) {
+    group.clear();
+    const std::vector<uint8_t> may_go = passed;
+    for (; next < shelves_.size(); ++next) {
+      if (passed[next] != 0) continue;
+      const bool fits = make_room(
+          shelves_[next].bytes, [&](size_t shelf) { return may_go[shelf] != 0; }, next);
+      // The first is brought in any case: a run must go on.
+      if (!fits && !group.empty()) break;
+      load(next);
+      take(next);
+    }
+    if (!group.empty()) work(group);
+  }
+}
+
+void ActiveRows::put_away(size_t number) {
+  Shelf& shelf = shelves_[number];
+  if (shelf.file == 0) {
+    if (files_.empty()) return;
+    SnapshotWriter writer(path_of(++files_written_));
+    shelf.cache->save(writer);
+    writer.commit();
+    shelf.file = files_written_;
+  }
+  here_ -= shelf.bytes;
+  shelf.cache.reset();
+}
+
+void ActiveRows::load(size_t number) {
+  Shelf& shelf = shelves_[number];
+  auto cache = std::make_unique<RowCache>(store_, shelf.room);
+  cache->restore(SnapshotReader(path_of(shelf.file)));
+  if (cache->size() != shelf.rows || cache->used() != shelf.bytes)
+    fail(ErrorKind::damaged, "'{}' is not what was written there: --fresh begins anew", path_of(shelf.file));
+  shelf.cache = std::move(cache);
+  here_ += shelf.bytes;
+  read_ += shelf.bytes;
+}
+
+size_t ActiveRows::bring(size_t first, size_t count, size_t pinned) {
+  if (count == 0 || first >= size()) return 0;
+  const size_t end = std::min(size(), first + count);
+  const size_t begin_shelf = shelf_of(first);
+  const size_t pinned_shelf = pinned == 0 ? shelves_.size() : shelf_of(size() - pinned);
+  for (size_t shelf = begin_shelf; shelf < shelves_.size() && shelves_[shelf].first < end; ++shelf) {
+    if (shelves_[shelf].cache) continue;
+    // The first is brought in any case: a run must go on.
+    if (!make_room(shelves_[shelf].bytes, begin_shelf, shelf, pinned_shelf) && shelf > begin_shelf)
+      return shelves_[shelf].first - first;
+    load(shelf);
+  }
+  return end - first;
+}
+
+void ActiveRows::keep(const std::vector<uint8_t>& keep) {
+  size_t kept = 0;
+  for (size_t number = 0; number < shelves_.size(); ++number) {
+    Shelf& shelf = shelves_[number];
+    const std::vector<uint8_t> own(keep.begin() + static_cast<ptrdiff_t>(shelf.first),
+                                   keep.begin() + static_cast<ptrdiff_t>(shelf.first + shelf.rows));
+    const size_t first = shelf.first;
+    shelf.first = kept;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (own[i] == 0) continue;
+      alphas_[kept] = alphas_[first + i];
+      out_[kept] = out_[first + i];
+      ++kept;
+    }
+    if (kept - shelf.first == shelf.rows) continue;
+    if (!shelf.cache) {
+      make_room(shelf.bytes, number, number, shelves_.size());
+      load(number);
+    }
+    shelf.cache->keep(own);
+    shelf.cache->shrink();
+    shelf.room = shelf.cache->capacity();
+    shelf.rows = shelf.cache->size();
+    shelf.file = 0;
+    here_ -= shelf.bytes - shelf.cache->used();
+    shelf.bytes = shelf.cache->used();
+  }
+  alphas_.resize(kept);
+  out_.resize(kept);
+  // Those in the middle are not filled up again; empty ones would not be found.
+  std::erase_if(shelves_, [](const Shelf& shelf) { return shelf.rows == 0; });
+}
+
+void ActiveRows::save(SnapshotWriter& to, const std::string& name) const {
+  std::vector<uint64_t> numbers;
+  for (const Shelf& shelf : shelves_)
+    numbers.insert(numbers.end(), {shelf.rows, shelf.bytes, shelf.room, shelf.file, shelf.cache ? uint64_t{1} : 0});
+  to.put(name + "files", files_written_);
+  to.put(name + "shelves", std::span<const uint64_t>(numbers));
+  to.put(name + "alphas", std::span<const double>(alphas_));
+  to.put(name + "out", std::span<const uint8_t>(out_));
+  for (size_t i = 0; i < shelves_.size(); ++i)
+    if (shelves_[i].cache) shelves_[i].cache->save(to, fmt::format("{}shelf {} ", name, i));
+}
+
+void ActiveRows::restore(const SnapshotReader& from, const std::string& name) {
+  std::vector<uint64_t> numbers(from.count<uint64_t>(name + "shelves"));
+  from.take(name + "shelves", std::span<uint64_t>(numbers));
+  files_written_ = from.take<uint64_t>(name + "files");
+  shelves_.clear();
+  here_ = 0;
+  size_t first = 0;
+  for (size_t at = 0; at + 5 <= numbers.size(); at += 5) {
+    Shelf shelf{.first = first,
+                .rows = numbers[at],
+                .bytes = numbers[at + 1],
+                .room = numbers[at + 2],
+                .file = numbers[at + 3]};
+    first += shelf.rows;
+    if (numbers[at + 4] != 0) {
+      shelf.cache = std::make_unique<RowCache>(store_, shelf.room);
+      shelf.cache->restore(from, fmt::format("{}shelf {} ", name, at / 5));
+      here_ += shelf.bytes;
+    }
+    shelves_.push_back(std::move(shelf));
+  }
+  alphas_.resize(from.count<double>(name + "alphas"));
+  from.take(name + "alphas", std::span<double>(alphas_));
+  out_.resize(from.count<uint8_t>(name + "out"));
+  from.take(name + "out", std::span<uint8_t>(out_));
+}
+
+}  // namespace linblock

@@ -1,0 +1,283 @@
+#include "solve/indexed/row_finder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "objective/double_weights.h"
+#include "solve/indexed/sparse_loss.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr size_t kTrialPages = 8;  // drawn at random in a turn
+constexpr double kBetter = 1.1;    // as many finds a row: the least that an index must be good for
+
+// All of it that is not an array.
+struct Saved {
+  uint64_t page_bytes = 0;
+  uint64_t looks = 0;
+  uint64_t turn = 0;
+  uint64_t scanned = 0;
+  uint64_t traversed = 0;
+  std::array<double, 2> trial_found = {};
+  std::array<double, 2> trial_traversed = {};
+  uint64_t by_scan = 0;
+  uint64_t anchored = 0;
+};
+
+}  // namespace
+
+RowFinder::RowFinder(const Problem& problem, const Task& task, const RowCost& costs, const MetricForest& forest,
+                     PageCache& cache, ActiveDescent& active, uint64_t seed, std::unique_ptr<PageSearch> search)
+    : problem_(problem),
+      costs_(costs),
+      held_out_(task.held_out),
+      cache_(cache),
+      active_(active),
+      seed_(seed),
+      outlier_margin_(problem.truncate ? outlier_margin(problem.loss, *problem.truncate) : -kInfinity),
+      positive_bit_(label_bit(task.positive)),
+      search_(std::move(search)),
+      scan_(forest.pages().chunks().size()),
+      page_begin_(row_begins(forest.pages())),
+      members_(page_begin_.back()),
+      notes_(forest.pages().chunks().size(), problem.weights()),
+      anchor_(problem.weights()),
+      last_look_(notes_.pages()) {
+  for (const auto& [label, rows] : problem.store->info().labels)
+    if (label != task.positive && label_bit(label) == positive_bit_) bit_is_shared_ = true;
+  if (!search_) {
+    search_ = std::make_unique<ForestSearch>(forest, cache, mix64(seed, 0x696e646578));
+  } else {
+    turn_ = kTrialTurns;  // whatever it is, it is not judged
+  }
+}
+
+void RowFinder::take_stranger(const Chunk& chunk, size_t row) {
+  active_.rows().add({}, chunk.encoded(row, buffer_));
+  strangers_.push_back(chunk.id(row));
+}
+
+void RowFinder::end_strangers() { std::sort(strangers_.begin(), strangers_.end()); }
+
+void RowFinder::move_anchor(const std::vector<double>& weights) {
+  notes_.move_anchor(distance(weights, anchor_));
+  anchor_ = weights;
+  anchored_ = true;
+}
+
+bool RowFinder::can_be_left(uint32_t page, const MetricForest::Child& child, double score) {
+  const std::vector<double>& at = notes_.at();
+  double squares = squared(at);
+  if (problem_.has_bias()) squares -= at.back() * at.back();
+  const double spread = std::sqrt(squares) * double{child.radius};
+  double slack = kInfinity;
+  if ((child.label_bits & positive_bit_) != 0) slack = std::min(slack, score - spread - 1);
+  if ((child.label_bits & ~positive_bit_) != 0 || bit_is_shared_) slack = std::min(slack, -score - spread - 1);
+  slack -= kMarginRounding * (1 + std::abs(score));
+  if (slack <= 0) return false;
+  const double bias2 = problem_.has_bias() ? problem_.bias * problem_.bias : 0;
+  const double longest = std::sqrt(double{child.largest_norm} * double{child.largest_norm} + bias2);
+  notes_.put(page, {.quiet_within = longest > 0 ? slack / longest * (1 - kMarginRounding) : kInfinity,
+                    .out_until = kInfinity,
+                    .far = slack >= kFar ? uint16_t{1} : uint16_t{0}});
+  return true;
+}
+
+size_t RowFinder::look_at(uint32_t number, size_t most, Found& found) {
+  const std::shared_ptr<const Chunk> chunk = cache_.page(number);
+  page_bytes_ = std::max<uint64_t>(page_bytes_, chunk->memory_bytes());
+  last_look_[number] = ++looks_;
+  const std::vector<double>& at = notes_.at();
+  const bool same = at == anchor_;
+  const double w_norm = std::sqrt(squared(at));
+  const uint64_t begin = page_begin_[number];
+  PageNote note{.quiet_within = kInfinity, .out_until = kInfinity, .far = 1};
+  size_t taken = 0;
+  bool left_over = false;
+  for (size_t i = 0; i < chunk->rows(); ++i) {
+    if (members_.has(begin + i)) continue;
+    const uint64_t id = chunk->id(i);
+    if (held_out_.holds(id)) continue;
+    if (!strangers_.empty() && std::binary_search(strangers_.begin(), strangers_.end(), id)) {
+      members_.set(begin + i);
+      continue;
+    }
+    const Row row = chunk->row(i, buffer_);
+    const double cost = costs_.cost_of_learned(row);
+    if (cost == 0) continue;
+    ++found.traversed;
+    const double norm = norm_of(row);
+    const double rounding = kMarginRounding * (1 + w_norm * norm);
+    double margin_here = 0;
+    if (anchored_) {
+      const double at_anchor = active_.margin(row, anchor_);
+      if (at_anchor < outlier_margin_) {
+        const double slack = outlier_margin_ - at_anchor - rounding;
+        note.out_until = std::min(note.out_until, norm > 0 ? notes_.anchor_moved() + slack / norm : kInfinity);
+        note.out_cost += cost;
+        ++note.out_rows;
+        continue;
+      }
+      margin_here = same ? at_anchor : active_.margin(row, at);
+    } else {
+      margin_here = active_.margin(row, at);
+    }
+    if (margin_here < 1) {
+      if (taken < most) {
+        active_.rows().add({number, static_cast<uint32_t>(i)}, chunk->encoded(i, buffer_));
+        members_.set(begin + i);
+        ++taken;
+      } else {
+        left_over = true;
+        visit_sparse(problem_.loss, [&](const auto& loss) {
+          found.losses.add(loss, cost, margin_here, w_norm * norm, row.index.size());
+          return 0;
+        });
+      }
+      continue;
+    }
+    if (margin_here < 1 + kFar) note.far = 0;
+    note.quiet_within = std::min(note.quiet_within, norm > 0 ? (margin_here - 1 - rounding) / norm : kInfinity);
+  }
+  if (left_over) note.quiet_within = -1;
+  if (left_over || taken > 0) note.far = 0;
+  notes_.put(number, note);
+  found.rows += taken;
+  return taken;
+}
+
+std::vector<uint32_t> RowFinder::look_again(size_t most, Found& found) {
+  const uint64_t held = std::min<uint64_t>(looks_, cache_.capacity() / std::max<uint64_t>(1, page_bytes_));
+  std::vector<uint32_t> pages;
+  for (uint32_t page = 0; page < last_look_.size(); ++page)
+    if (last_look_[page] > looks_ - held) pages.push_back(page);
+  std::sort(pages.begin(), pages.end(), [&](uint32_t a, uint32_t b) { return last_look_[a] > last_look_[b]; });
+  std::erase_if(pages, [&](uint32_t page) {
+    if (!notes_.is_due(page, true) || (most > 0 && found.rows >= most)) return true;
+    look_at(page, most - std::min(most, found.rows), found);
+    return false;
+  });
+  std::sort(pages.begin(), pages.end());
+  return pages;
+}
+
+RowFinder::Found RowFinder::query(size_t most, bool thorough, PageSearch& search, size_t most_pages) {
+  Found found;
+  const std::vector<uint32_t> seen = thorough ? look_again(most, found) : std::vector<uint32_t>();
+  search.begin({.weights = notes_.at(),
+                .bias = problem_.bias,
+                .turn = turn_,
+                .thorough = thorough,
+                .is_due =
+                    [&](uint32_t page) {
+                      return notes_.is_due(page, thorough) && !std::binary_search(seen.begin(), seen.end(), page);
+                    },
+                .can_be_left = [&](uint32_t page, const MetricForest::Child& child,
+                                   double score) { return can_be_left(page, child, score); }});
+  for (size_t pages = 0; pages < most_pages && (most == 0 || found.rows < most); ++pages) {
+    // Ends with an exception where the run can be resumed. Elsewhere it goes on: a check of some rows is none.
+    active_.give_up();
+    const std::optional<uint32_t> page = search.next();
+    if (!page) {
+      found.all = true;
+      break;
+    }
+    search.saw(look_at(*page, most - std::min(most, found.rows), found));
+  }
+  traversed_ += found.traversed;
+  return found;
+}
+
+RowFinder::Found RowFinder::sample(size_t most) {
+  notes_.move_to(active_.weights());
+  const bool on_trial = is_on_trial();
+  if (on_trial && turn_ % 2 == 0) {
+    RandomSearch random(notes_.pages(), mix64(seed_, turn_));
+    const Found found = query(most, false, random, kTrialPages);
+    judge_index(found, false);
+    return found;
+  }
+  const Found found = query(most, false, by_scan_ ? scan_ : *search_);
+  if (on_trial) judge_index(found, true);
+  return found;
+}
+
+void RowFinder::judge_index(const Found& found, bool by_forest) {
+  trial_found_[by_forest ? 1 : 0] += static_cast<double>(found.rows);
+  trial_traversed_[by_forest ? 1 : 0] += static_cast<double>(found.traversed);
+  if (turn_ < kTrialTurns || trial_traversed_[0] == 0 || trial_traversed_[1] == 0) return;
+  const double at_random = trial_found_[0] / trial_traversed_[0];
+  const double by_index = trial_found_[1] / trial_traversed_[1];
+  if (by_index > kBetter * at_random) return;
+  by_scan_ = true;
+  note_ = fmt::format(
+      "the index does not help with this data: {:.1f}% of the rows that it leads to matter, and {:.1f}% of rows taken "
+      "at random; pages are read one after another instead, and the answer is the same",
+      100 * by_index, 100 * at_random);
+}
+
+// What a page knows of its rows is made true for those that come back too.
+void RowFinder::give_back(const std::vector<uint8_t>& keep) {
+  const ActiveRows& rows = active_.rows();
+  const std::vector<double>& w = active_.weights();
+  const double w_norm = std::sqrt(squared(w));
+  const double anchor_norm = std::sqrt(squared(anchor_));
+  notes_.begin_returns(w);
+  active_.for_each([&](size_t i, const Row& row) {
+    if (keep[i] != 0) return;
+    const RowCache::Origin origin = rows.origin(i);
+    members_.clear(page_begin_[origin.chunk] + origin.row);
+    const double norm = norm_of(row);
+    if (rows.is_out(i))
+      notes_.give_back_outlier(
+          origin.chunk, outlier_margin_ - active_.margin(row, anchor_) - kMarginRounding * (1 + anchor_norm * norm),
+          norm, costs_.cost_of_learned(row));
+    else
+      notes_.give_back(origin.chunk, active_.margin(row, w) - 1 - kMarginRounding * (1 + w_norm * norm), norm);
+  });
+  active_.keep(keep);
+}
+
+void RowFinder::save(SnapshotWriter& to, const std::string& name) const {
+  notes_.save(to, name);
+  members_.save(to, name + "members");
+  to.put(name + "strangers", std::span<const uint64_t>(strangers_));
+  to.put(name + "last looks", std::span<const uint64_t>(last_look_));
+  to.put(name + "anchor", std::span<const double>(anchor_));
+  const Saved saved{.page_bytes = page_bytes_,
+                    .looks = looks_,
+                    .turn = turn_,
+                    .scanned = scan_.position(),
+                    .traversed = traversed_,
+                    .trial_found = trial_found_,
+                    .trial_traversed = trial_traversed_,
+                    .by_scan = by_scan_ ? 1U : 0U,
+                    .anchored = anchored_ ? 1U : 0U};
+  to.put(name + "finder", std::span<const Saved>(&saved, 1));
+}
+
+void RowFinder::restore(const SnapshotReader& from, const std::string& name) {
+  notes_.restore(from, name);
+  members_.restore(from, name + "members");
+  strangers_.resize(from.count<uint64_t>(name + "strangers"));
+  from.take(name + "strangers", std::span<uint64_t>(strangers_));
+  from.take(name + "last looks", std::span<uint64_t>(last_look_));
+  from.take(name + "anchor", std::span<double>(anchor_));
+  Saved saved;
+  from.take(name + "finder", std::span<Saved>(&saved, 1));
+  page_bytes_ = saved.page_bytes;
+  looks_ = saved.looks;
+  turn_ = saved.turn;
+  scan_.set_position(saved.scanned);
+  traversed_ = saved.traversed;
+  trial_found_ = saved.trial_found;
+  trial_traversed_ = saved.trial_traversed;
+  by_scan_ = saved.by_scan != 0;
+  anchored_ = saved.anchored != 0;
+}
+
+}  // namespace linblock

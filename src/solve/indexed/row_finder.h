@@ -1,0 +1,119 @@
+// Where a task of indexed block descent has its active rows from: pages of the index are looked at for rows that
+// violate and are no outliers. They are taken to the active rows, and given back when they are idle.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "objective/row_set.h"
+#include "solve/indexed/active_descent.h"
+#include "solve/indexed/page_notes.h"
+#include "solve/indexed/page_search.h"
+
+namespace linblock {
+
+class RowFinder {
+ public:
+  struct Found {
+    size_t rows = 0;
+    uint64_t traversed = 0;
+    LossSum losses = {};  // of rows that were found and not taken
+    bool all = false;     // no page is left
+  };
+  // In memory.
+  static uint64_t bytes(uint64_t rows, uint64_t pages, size_t weights) {
+    return RowSet::bytes(rows) + 2 * pages * sizeof(uint64_t) + PageNotes::bytes(pages, weights);
+  }
+
+  // `search`: another order in which pages are looked at; none: the forest's, which is on trial in the first turns.
+  RowFinder(const Problem& problem, const Task& task, const RowCost& costs, const MetricForest& forest,
+            PageCache& cache, ActiveDescent& active, uint64_t seed, std::unique_ptr<PageSearch> search);
+
+  // Takes a row of the row store, whose place in the pages is not known; and when they are all there.
+  void take_stranger(const Chunk& chunk, size_t row);
+  void end_strangers();
+
+  // Where outliers are outliers. Before it first moves no row is one.
+  const std::vector<double>& anchor() const { return anchor_; }
+  void move_anchor(const std::vector<double>& weights);
+  bool is_anchored() const { return anchored_; }
+  bool is_outlier(const Row& row) const { return anchored_ && active_.margin(row, anchor_) < outlier_margin_; }
+
+  // Where margins are looked at.
+  const std::vector<double>& at() const { return notes_.at(); }
+  void move_to(const std::vector<double>& weights) { notes_.move_to(weights); }
+
+  // Random choices are others in each turn.
+  void begin_turn() { ++turn_; }
+  bool is_on_trial() const { return turn_ <= kTrialTurns && notes_.pages() >= kPagesToJudge; }
+  // Takes up to `most` rows, from pages that promise some, at the active rows' weights.
+  Found sample(size_t most);
+  // Takes up to `most` rows, from all pages that can have some. 0: looks at all of them, and takes none.
+  Found check(size_t most) { return query(most, true, by_scan_ ? scan_ : *search_); }
+  // Active rows with a 0 in `keep` go back to their pages.
+  void give_back(const std::vector<uint8_t>& keep);
+
+  // Of rows outside the active ones, as of the last looks at their pages.
+  uint64_t outliers() const { return notes_.outliers(); }
+  double out_cost() const { return notes_.out_cost(); }
+  uint64_t rows_looked_at() const { return traversed_; }
+  // The index was found to be no better than reading page after page: what was measured, once.
+  std::optional<std::string> take_note() { return std::exchange(note_, std::nullopt); }
+
+  void save(SnapshotWriter& to, const std::string& name) const;
+  void restore(const SnapshotReader& from, const std::string& name);
+
+ private:
+  // How the index is judged.
+  static constexpr uint64_t kTrialTurns = 4;   // every other one looks at pages drawn at random
+  static constexpr size_t kPagesToJudge = 32;  // with fewer, there is nothing to choose from
+
+  double norm_of(const Row& row) const { return std::sqrt(squared_norm(row, problem_.bias)); }
+  bool can_be_left(uint32_t page, const MetricForest::Child& child, double score);
+  // Looks at pages for up to `most` rows outside the active ones that violate where the notes are; they become active.
+  Found query(size_t most, bool thorough, PageSearch& search, size_t most_pages = std::numeric_limits<size_t>::max());
+  size_t look_at(uint32_t page, size_t most, Found& found);
+  // At due pages among those that were looked at last, which are likely still in the cache; which ones, increasing.
+  std::vector<uint32_t> look_again(size_t most, Found& found);
+  void judge_index(const Found& found, bool by_forest);
+
+  const Problem& problem_;
+  const RowCost& costs_;
+  const HeldOut held_out_;
+  PageCache& cache_;
+  ActiveDescent& active_;
+  const uint64_t seed_;
+  const double outlier_margin_;
+  uint64_t positive_bit_ = 0;
+  std::unique_ptr<PageSearch> search_;
+  ScanSearch scan_;
+  std::optional<std::string> note_;
+
+  std::vector<uint64_t> page_begin_;
+  RowSet members_;                   // active rows, by place in the pages
+  std::vector<uint64_t> strangers_;  // ids of active rows that were not met in a page yet, increasing
+  PageNotes notes_;
+  std::vector<double> anchor_;
+  // When each page was last looked at, counted in looks; 0: never.
+  std::vector<uint64_t> last_look_;
+  uint64_t looks_ = 0;
+  uint64_t page_bytes_ = 0;  // in memory, of the largest that was looked at
+  uint64_t turn_ = 0;
+  uint64_t traversed_ = 0;
+  // Of the first queries: rows found and looked at, at random and by the index.
+  std::array<double, 2> trial_found_ = {};
+  std::array<double, 2> trial_traversed_ = {};
+  RowBuffer buffer_;
+  bool bit_is_shared_ = false;  // by the label and others
+  bool by_scan_ = false;        // the index is no help
+  bool anchored_ = false;
+};
+
+}  // namespace linblock

@@ -1,0 +1,81 @@
+// One task's trust-region Newton steps, as a row of passes over the rows: each pass either evaluates the objective at
+// new weights or multiplies a direction by the Hessian. Tasks that are solved together make their passes in the same
+// reading.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "objective/certificate.h"
+#include "objective/row_sums.h"
+#include "solve/core/solver.h"
+
+namespace linblock {
+
+class TrustRegion {
+ public:
+  // Without what RowSums takes: w, the weights on trial and the gradient in double; step, residual, direction's scale.
+  static constexpr uint64_t kBytesPerWeight = 3 * sizeof(double) + 3 * sizeof(float);
+
+  // Begins with the solution's weights, or with zeros.
+  TrustRegion(const Problem& problem, const Task& task, Solution& solution, size_t lanes, double tolerance);
+
+  enum class State { working, converged, stalled };
+  State state() const { return state_; }
+  // The weights changed in the last pass.
+  bool moved() const { return moved_; }
+  // From now on one pass is wanted, for the losses of the weights as they are saved.
+  void begin_last();
+
+  // `threads` work on the vectors after a pass; the sums over rows are shared out by lanes.
+  void begin_pass();
+  void add(const Block& block, size_t lane) { sums_.add(block, lane); }
+  void end_pass(size_t threads);
+
+  // Of the weights as they are, and the best bound so far; after the last pass, of the weights as they are saved.
+  Certificate certificate() const { return {value_, bound_}; }
+  double gradient_norm() const { return gradient_norm_; }
+
+  void save(SnapshotWriter& to, const std::string& name) const;
+  void restore(const SnapshotReader& from, const std::string& name);
+
+ private:
+  enum class Wants { first_evaluation, trial, shortened, product, losses };
+
+  void finish_evaluation(size_t threads);
+  void decide(double value, double gradient_norm);
+  void take(double value);
+  void shorten();
+  void begin_directions(size_t threads);
+  void finish_product(size_t threads);
+  void try_step(size_t threads);
+  void give_up();
+  double resize_region(double value, double decrease);
+
+  const Problem& problem_;
+  Solution& solution_;
+  const double tolerance_;
+  RowSums sums_;
+  Wants wants_ = Wants::first_evaluation;
+  State state_ = State::working;
+  bool moved_ = false;
+  std::vector<double> weights_;
+  std::vector<double> trial_;
+  std::vector<double> gradient_;
+  std::vector<float> step_;
+  std::vector<float> residual_;
+  std::vector<float> scale_;  // of the weights: the preconditioner
+  double value_ = 0;
+  double bound_ = 0;
+  double gradient_norm_ = 0;
+  double radius_ = 0;        // of the region, in the preconditioner's norm
+  double step_length2_ = 0;  // in that norm
+  double residual2_ = 0;     // in its inverse
+  double first_residual2_ = 0;
+  double expected_ = 0;    // decrease, by the quadratic model
+  double slope_ = 0;       // gradient . step
+  uint64_t products_ = 0;  // for this step
+};
+
+}  // namespace linblock
