@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "cli/commands.h"
-#include "cli/trace.h"
-#include "cli/train_progress.h"
+#include "cli/commands/commands.h"
+#include "cli/show/trace.h"
+#include "cli/show/train_progress.h"
 #include "cli/train_request.h"
 
 namespace linblock::cli {

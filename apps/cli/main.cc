@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/numbers.h"
 #include "cli/suggest.h"
 

@@ -1,7 +1,7 @@
 // What pack, append and train share.
 #pragma once
 
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "store/core/pack.h"
 
 namespace linblock::cli {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/outputs.h"
+#include "cli/show/outputs.h"
 #include "learn/examples.h"
 #include "learn/model.h"
 #include "learn/state.h"

@@ -3,9 +3,9 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "cli/numbers.h"
-#include "cli/outputs.h"
 #include "cli/pack_options.h"
-#include "cli/print_json.h"
+#include "cli/show/outputs.h"
+#include "cli/show/print_json.h"
 #include "store/core/store.h"
 #include "store/index/build_forest.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "cli/trace_reader.h"
+#include "cli/show/trace_reader.h"
 
 namespace linblock::cli {
 

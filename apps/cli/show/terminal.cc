@@ -1,4 +1,4 @@
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

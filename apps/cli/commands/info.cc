@@ -2,9 +2,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "cli/commands.h"
-#include "cli/outputs.h"
-#include "cli/print_json.h"
+#include "cli/commands/commands.h"
+#include "cli/show/outputs.h"
+#include "cli/show/print_json.h"
 #include "store/columns/columns.h"
 #include "store/index/metric_forest.h"
 

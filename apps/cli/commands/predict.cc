@@ -4,10 +4,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/commands.h"
-#include "cli/evaluation.h"
-#include "cli/outputs.h"
-#include "cli/print_json.h"
+#include "cli/commands/commands.h"
+#include "cli/show/evaluation.h"
+#include "cli/show/outputs.h"
+#include "cli/show/print_json.h"
 #include "learn/evaluate.h"
 
 namespace linblock::cli {

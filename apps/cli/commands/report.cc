@@ -1,9 +1,9 @@
 #include "base/bytes.h"
 #include "base/file.h"
-#include "cli/commands.h"
-#include "cli/outputs.h"
-#include "cli/print_json.h"
-#include "cli/report_page.h"
+#include "cli/commands/commands.h"
+#include "cli/show/outputs.h"
+#include "cli/show/print_json.h"
+#include "cli/show/report_page.h"
 
 namespace linblock::cli {
 

@@ -4,8 +4,8 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "cli/commands.h"
-#include "cli/print_json.h"
+#include "cli/commands/commands.h"
+#include "cli/show/print_json.h"
 #include "store/columns/columns.h"
 #include "store/core/store_writer.h"
 

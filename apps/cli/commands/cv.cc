@@ -1,9 +1,9 @@
 #include "base/bytes.h"
 #include "base/file.h"
-#include "cli/evaluation.h"
 #include "cli/learning.h"
 #include "cli/numbers.h"
-#include "cli/print_json.h"
+#include "cli/show/evaluation.h"
+#include "cli/show/print_json.h"
 #include "learn/checkpoint_directory.h"
 #include "learn/cross_validate.h"
 

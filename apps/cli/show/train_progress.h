@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 #include "solve/core/solver.h"
 
 namespace linblock::cli {

@@ -2,9 +2,9 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/numbers.h"
-#include "cli/print_json.h"
+#include "cli/show/print_json.h"
 #include "store/index/build_forest.h"
 
 namespace linblock::cli {

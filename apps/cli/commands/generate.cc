@@ -2,9 +2,9 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/numbers.h"
-#include "cli/outputs.h"
+#include "cli/show/outputs.h"
 
 namespace linblock::cli {
 

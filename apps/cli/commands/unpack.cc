@@ -2,8 +2,8 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "cli/commands.h"
-#include "cli/outputs.h"
+#include "cli/commands/commands.h"
+#include "cli/show/outputs.h"
 
 namespace linblock::cli {
 

@@ -1,5 +1,5 @@
 #include "base/bytes.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "store/columns/columns.h"
 #include "store/index/metric_forest.h"
 

@@ -1,4 +1,4 @@
-#include "cli/trace.h"
+#include "cli/show/trace.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "cli/trace_reader.h"
+#include "cli/show/trace_reader.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "cli/report_page.h"
+#include "cli/show/report_page.h"
 
 #include <algorithm>
 #include <cmath>

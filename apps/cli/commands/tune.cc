@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "cli/learning.h"
 #include "cli/numbers.h"
-#include "cli/outputs.h"
-#include "cli/print_json.h"
+#include "cli/show/outputs.h"
+#include "cli/show/print_json.h"
 #include "learn/checkpoint_directory.h"
 #include "learn/stages.h"
 

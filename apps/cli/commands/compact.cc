@@ -4,8 +4,8 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "cli/commands.h"
-#include "cli/print_json.h"
+#include "cli/commands/commands.h"
+#include "cli/show/print_json.h"
 
 namespace linblock::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/outputs.h"
+#include "cli/show/outputs.h"
 
 #include <algorithm>
 #include <array>

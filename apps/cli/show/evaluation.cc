@@ -1,9 +1,9 @@
-#include "cli/evaluation.h"
+#include "cli/show/evaluation.h"
 
 #include <algorithm>
 
 #include "base/bytes.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 
 namespace linblock::cli {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 #include "learn/examples.h"
 
 namespace linblock::cli {

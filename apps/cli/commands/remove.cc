@@ -7,9 +7,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/numbers.h"
-#include "cli/print_json.h"
+#include "cli/show/print_json.h"
 #include "store/core/store.h"
 
 namespace linblock::cli {
