@@ -107,6 +107,7 @@ int run(int count, char** words) {
   action.sa_handler = on_interrupt;  // without SA_RESTART: a call that waits for a pipe must end
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error as a full disk is
   set_interrupt_flag(&session.stop);
 
   CLI::App app("linblock trains linear classifiers on data larger than memory, to a certified optimum.", "linblock");

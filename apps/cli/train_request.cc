@@ -1,6 +1,7 @@
 #include "cli/train_request.h"
 
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "learn/model.h"
 #include "learn/state.h"
 #include "learn/train.h"
+#include "store/core/store_writer.h"
 
 namespace linblock::cli {
 
@@ -165,6 +167,9 @@ std::string TrainRequest::checkpoint_folder(const std::string& purpose) const {
   if (!checkpoint.empty()) return checkpoint;
   std::string data = options.store.empty() ? options.inputs.front() : options.store;
   while (data.size() > 1 && data.back() == '/') data.pop_back();
+  // Beside the directory, not in it.
+  const std::string name = data.substr(data.find_last_of('/') + 1);
+  if (name == "." || name == "..") data = std::filesystem::weakly_canonical(data).string();
   if (data == "-") fail(ErrorKind::usage, "standard input is packed before training: say where with --store DIR");
   return data + "." + purpose + ".checkpoint";
 }
@@ -188,6 +193,14 @@ void check_outputs(const TrainRequest& request) {
   if (!request.model.empty()) outputs.add_model(request.model, request.keep_state);
   if (!request.trace.empty()) outputs.add_trace(request.trace);
   if (!request.options.pack.rejects.empty()) outputs.add_text(request.options.pack.rejects, "--rejects");
+  if (!request.checkpoint.empty()) outputs.add_directory(request.checkpoint, "--checkpoint");
+  const std::string& input = request.options.inputs.front();
+  if (!request.options.store.empty() || !is_store(input)) {
+    const std::string store = request.options.store.empty() ? input + ".linblock" : request.options.store;
+    const char* option = request.options.store.empty() ? "INPUT.linblock" : "--store";
+    outputs.add_directory(store, option);
+    outputs.add_directory(partial_path(store), option);
+  }
 }
 
 }  // namespace
@@ -198,6 +211,7 @@ void check_learning(TrainRequest& request, const CLI::App& command) {
 }
 
 void check_request(TrainRequest& request, const CLI::App& command) {
+  if (request.model.empty()) fail(ErrorKind::usage, "--output is empty: name the model's file");
   check_choices(request, command);
   check_outputs(request);
   check_inputs(request.options.test, "--test");

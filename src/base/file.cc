@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/bytes.h"
@@ -101,12 +103,11 @@ File File::open_read(const std::string& path) {
 }
 
 File File::create(const std::string& path, std::string_view beginning) {
+  if (is_link(path))
+    fail(ErrorKind::usage, "'{}' is a symbolic link, and linblock does not write through it: remove the link", path);
+  if (!file_begins_as(path, beginning)) refuse_foreign(path);
   File file = open_to_write(path, O_NOFOLLOW);
-  std::string found(beginning.size(), '\0');
-  const ssize_t length = ::pread(file.descriptor_, found.data(), found.size(), 0);
-  if (length < 0) fail_io("read", path);
-  found.resize(static_cast<size_t>(length));
-  if (!file.is_regular() || !begins_as(found, beginning)) refuse_foreign(path);
+  if (!file.is_regular()) refuse_foreign(path);
   file.truncate();
   return file;
 }
@@ -271,24 +272,50 @@ bool File::is_regular() const {
   return S_ISREG(status.st_mode);
 }
 
+namespace {
+
+// "process 17 (packing)", or as much of it as a full disk took; nothing: nobody holds it.
+bool is_lock_text(std::string_view text) {
+  if (text.size() <= kLockBeginning.size()) return begins_as(text, kLockBeginning);
+  if (!text.starts_with(kLockBeginning)) return false;
+  text.remove_prefix(kLockBeginning.size());
+  const size_t digits = text.find_first_not_of("0123456789");
+  return digits == std::string_view::npos || (digits > 0 && text.substr(digits).starts_with(" ("));
+}
+
+}  // namespace
+
 FileLock FileLock::acquire(const std::string& path, std::string_view purpose, const std::string& what) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  constexpr int kLockAttempts = 20;
+  constexpr auto kLockPause = std::chrono::milliseconds(10);
+  int attempt = 0;
   while (true) {
+    const bool existed = path_kind(path) != PathKind::absent;
     const int descriptor = permitted(Call::lock, path) ? ::open(path.c_str(), kFlags, 0666) : -1;
+    if (descriptor < 0 && errno == ELOOP)
+      fail(ErrorKind::usage, "'{}' is a symbolic link, and linblock does not write through it: remove the link", path);
     if (descriptor < 0) fail_io("create the lock", path);
     FileLock lock(descriptor);
     std::array<char, 256> text{};
     const ssize_t length = ::pread(descriptor, text.data(), text.size() - 1, 0);
     const std::string found(text.data(), length > 0 ? static_cast<size_t>(length) : 0);
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      // A process that was killed just now holds it until its last thread is gone.
+      if (attempt++ < kLockAttempts) {
+        ::close(std::exchange(lock.descriptor_, -1));
+        std::this_thread::sleep_for(kLockPause);
+        continue;
+      }
       ::close(std::exchange(lock.descriptor_, -1));  // what is written there is its holder's
       fail(ErrorKind::io, "'{}' is in use by {}: wait until it has finished, or stop it",
            what.empty() ? parent_directory(path) : what, found.empty() ? "another linblock process" : found);
     }
-    if (!begins_as(found, kLockBeginning)) {
+    if (!is_lock_text(found)) {
       ::close(std::exchange(lock.descriptor_, -1));
       refuse_foreign(path);
     }
+    lock.was_empty_ = existed && found.empty();
     // Between the two calls its holder may have deleted it: then nobody else would find this lock.
     struct stat held {};
     struct stat named {};
@@ -305,7 +332,7 @@ FileLock FileLock::acquire(const std::string& path, std::string_view purpose, co
 
 FileLock FileLock::acquire_temporary(const std::string& path, std::string_view purpose, const std::string& what) {
   FileLock lock = acquire(path, purpose, what);
-  lock.delete_at_end_ = path;
+  if (!lock.was_empty_) lock.delete_at_end_ = path;  // an empty file may be somebody's
   return lock;
 }
 
@@ -318,7 +345,9 @@ FileLock::~FileLock() {
 }
 
 FileLock::FileLock(FileLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), delete_at_end_(std::move(other.delete_at_end_)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      was_empty_(other.was_empty_),
+      delete_at_end_(std::move(other.delete_at_end_)) {}
 
 PathKind path_kind(const std::string& path) {
   struct stat status {};
@@ -329,6 +358,11 @@ PathKind path_kind(const std::string& path) {
   if (S_ISREG(status.st_mode)) return PathKind::file;
   if (S_ISDIR(status.st_mode)) return PathKind::directory;
   return PathKind::other;
+}
+
+bool is_link(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
 }
 
 void make_directory(const std::string& path) {
@@ -418,6 +452,7 @@ std::vector<unsigned char> read_whole_file(const std::string& path, uint64_t lim
 
 void replace_file(const std::string& path, std::span<const unsigned char> bytes, std::string_view beginning) {
   const std::string temporary = temporary_path(path);
+  if (!file_begins_as(path, beginning)) refuse_foreign(path);
   File file = File::create(temporary, beginning);
   try {
     file.write_at(bytes, 0);

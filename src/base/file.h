@@ -84,11 +84,13 @@ class FileLock {
  private:
   explicit FileLock(int descriptor) : descriptor_(descriptor) {}
   int descriptor_;
+  bool was_empty_ = false;     // the file was there before, with nothing in it
   std::string delete_at_end_;  // empty: the file stays
 };
 
 enum class PathKind { absent, file, directory, other };
 PathKind path_kind(const std::string& path);
+bool is_link(const std::string& path);
 void make_directory(const std::string& path);
 void remove_file(const std::string& path);
 // Where an error is on its way already, and matters more than a file that stays.
@@ -113,7 +115,7 @@ std::vector<unsigned char> read_whole_file(const std::string& path, uint64_t lim
 // How the temporary of a file that is to be replaced is named.
 inline std::string temporary_path(const std::string& path) { return path + ".new"; }
 // Write a temporary, sync it, rename it over `path`, sync the directory: readers see the old bytes or the new.
-// `beginning`: as in File::create, of the temporary.
+// `beginning`: as in File::create, of the temporary and of what is replaced.
 void replace_file(const std::string& path, std::span<const unsigned char> bytes, std::string_view beginning);
 
 // Standard input, output or error that a parent has closed leads to /dev/null from here on: the next file that is

@@ -1,7 +1,5 @@
 #include "base/own_files.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "base/error.h"
@@ -13,10 +11,14 @@ namespace {
 
 constexpr std::string_view kTemporary = ".new";
 constexpr size_t kLeastDigits = 6;
+constexpr size_t kMostDigits = 7;
+constexpr size_t kPage = 4096;
 
-bool is_link(const std::string& path) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+// The page that the header belongs in never reached the disk.
+bool begins_with_a_page_of_zeros(const File& file) {
+  std::vector<unsigned char> page(kPage);
+  page.resize(file.read_at(page, 0));
+  return std::all_of(page.begin(), page.end(), [](unsigned char byte) { return byte == 0; });
 }
 
 std::string in(const std::string& directory, std::string_view name) { return fmt::format("{}/{}", directory, name); }
@@ -36,8 +38,7 @@ bool is_own_file(const std::string& directory, const OwnDirectory& kind, std::st
 }
 
 bool begins_as(std::string_view found, std::string_view beginning) {
-  const std::string_view part = found.substr(0, beginning.size());
-  return beginning.starts_with(part) || part.find_first_not_of('\0') == std::string_view::npos;
+  return beginning.starts_with(found.substr(0, beginning.size()));
 }
 
 bool file_begins_as(const std::string& path, std::string_view beginning) {
@@ -45,9 +46,10 @@ bool file_begins_as(const std::string& path, std::string_view beginning) {
   const PathKind kind = path_kind(path);
   if (kind != PathKind::file) return kind == PathKind::absent;
   if (beginning.empty()) return true;
+  const File file = File::open_read(path);
   std::string found(beginning.size(), '\0');
-  found.resize(File::open_read(path).read_at({reinterpret_cast<unsigned char*>(found.data()), found.size()}, 0));
-  return begins_as(found, beginning);
+  found.resize(file.read_at({reinterpret_cast<unsigned char*>(found.data()), found.size()}, 0));
+  return begins_as(found, beginning) || begins_with_a_page_of_zeros(file);
 }
 
 void refuse_foreign(const std::string& path) {
@@ -79,13 +81,17 @@ void remove_own_files(const std::string& directory, const OwnDirectory& kind, st
   for (const std::string& name : list_directory(directory)) {
     if (name == kept) continue;
     const std::string path = in(directory, name);
-    if (is_subdirectory(kind, name) && path_kind(path) == PathKind::directory) {
+    if (is_subdirectory(kind, name) && path_kind(path) == PathKind::directory && !is_link(path)) {
       remove_own_files(path, kind);
       remove_empty_directory(path);
-    } else if (is_own_file(directory, kind, name)) {
-      remove_file(path);
+    } else {
+      remove_own_file(directory, kind, name);
     }
   }
+}
+
+void remove_own_file(const std::string& directory, const OwnDirectory& kind, std::string_view name) {
+  if (is_own_file(directory, kind, name)) remove_file(in(directory, name));
 }
 
 void remove_own_directory(const std::string& directory, const OwnDirectory& kind, std::string_view first) {
@@ -97,7 +103,8 @@ void remove_own_directory(const std::string& directory, const OwnDirectory& kind
 
 bool is_numbered(std::string_view name, std::string_view prefix, std::string_view suffix) {
   if (!name.starts_with(prefix) || !name.ends_with(suffix) ||
-      name.size() < prefix.size() + kLeastDigits + suffix.size())
+      name.size() < prefix.size() + kLeastDigits + suffix.size() ||
+      name.size() > prefix.size() + kMostDigits + suffix.size())
     return false;
   name.remove_prefix(prefix.size());
   name.remove_suffix(suffix.size());

@@ -9,9 +9,10 @@
 
 namespace linblock {
 
-// True of what was never written, too: an empty file, a header that was cut short, or zeros that a power cut left.
+// True of a header that was cut short, too.
 bool begins_as(std::string_view found, std::string_view beginning);
-// An absent file begins as anything; a link or a directory as nothing.
+// An absent file begins as anything, and so does one that was never written: an empty one, or one whose first page is
+// zeros, which a power cut may leave. A link, a pipe or a directory begins as nothing.
 bool file_begins_as(const std::string& path, std::string_view beginning);
 
 // Throws ErrorKind::usage: this file is not overwritten.
@@ -39,7 +40,10 @@ void remove_own_directory(const std::string& directory, const OwnDirectory& kind
 // The files in it alone, but for `kept`.
 void remove_own_files(const std::string& directory, const OwnDirectory& kind, std::string_view kept = {});
 
-// PREFIX, six digits or more, SUFFIX.
+// Deletes a file in such a directory, if linblock wrote it.
+void remove_own_file(const std::string& directory, const OwnDirectory& kind, std::string_view name);
+
+// PREFIX, six or seven digits, SUFFIX. (A date has eight.)
 bool is_numbered(std::string_view name, std::string_view prefix, std::string_view suffix = {});
 
 }  // namespace linblock

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/own_files.h"
 
 namespace linblock {
 
@@ -57,6 +58,7 @@ void SnapshotWriter::commit() {
   file_.write_next(sum);
   file_.sync();
   file_.close();
+  if (!file_begins_as(path_, kSnapshotMagic)) refuse_foreign(path_);
   rename_path(temporary_path(path_), path_);
   committed_ = true;
   sync_directory(parent_directory(path_));

@@ -12,10 +12,15 @@ namespace {
 
 constexpr const char* kLockName = "LOCK";
 
-// "duals-3" is "duals": numbers at the end are of a task, a group or a file.
-std::string_view without_number(std::string_view word) {
-  const size_t last = word.find_last_not_of("-0123456789");
-  return word.substr(0, last == std::string_view::npos ? 0 : last + 1);
+// "duals-3" is "duals": numbers at the end are of a task, a group or a file. "v2" is nothing of ours.
+std::string_view without_numbers(std::string_view word) {
+  while (true) {
+    const size_t dash = word.rfind('-');
+    if (dash == std::string_view::npos || dash + 1 == word.size() ||
+        word.find_first_not_of("0123456789", dash + 1) != std::string_view::npos)
+      return word;
+    word = word.substr(0, dash);
+  }
 }
 
 // STATE, and words behind it that say of what: "STATE.final.stages", "STATE.kept.alpha-2".
@@ -33,7 +38,7 @@ std::optional<std::string_view> beginning_of(std::string_view name) {
     if (name.front() != '.') return {};
     name.remove_prefix(1);
     const size_t end = std::min(name.find('.'), name.size());
-    const std::string_view word = without_number(name.substr(0, end));
+    const std::string_view word = without_numbers(name.substr(0, end));
     const bool is_plain = is_one_of(word, kPlain);
     if (!is_plain && !is_one_of(word, kSnapshots)) return {};
     plain = plain || is_plain;
@@ -49,24 +54,24 @@ const OwnDirectory& checkpoint_directory() {
   return kind;
 }
 
-CheckpointDirectory::CheckpointDirectory(const std::string& path) : path_(path) {
+CheckpointDirectory::CheckpointDirectory(const std::string& path, bool is_the_users) : path_(path) {
   switch (path_kind(path)) {
     case PathKind::absent: make_directory(path); break;
-    case PathKind::directory: break;
+    case PathKind::directory: stays_ = is_the_users; break;
     default: fail(ErrorKind::usage, "'{}' exists and is no directory: name another with --checkpoint", path);
   }
   try {
     expect_own(path, checkpoint_directory(), "name another directory with --checkpoint");
     lock_.emplace(FileLock::acquire_temporary(fmt::format("{}/{}", path, kLockName), "training"));
   } catch (...) {
-    remove_empty_directory(path);
+    if (!stays_) remove_empty_directory(path);
     throw;
   }
 }
 
 CheckpointDirectory::~CheckpointDirectory() {
   lock_.reset();
-  remove_empty_directory(path_);
+  if (!stays_) remove_empty_directory(path_);
 }
 
 void CheckpointDirectory::forget() {

@@ -17,8 +17,8 @@ const OwnDirectory& checkpoint_directory();
 
 class CheckpointDirectory {
  public:
-  // Makes the directory if it is absent, and locks it.
-  explicit CheckpointDirectory(const std::string& path);
+  // Makes the directory if it is absent, and locks it. `is_the_users`: one that was there before stays at the end.
+  explicit CheckpointDirectory(const std::string& path, bool is_the_users = false);
   // What the next try needs stays; a directory with nothing in it goes.
   ~CheckpointDirectory();
   CheckpointDirectory(const CheckpointDirectory&) = delete;
@@ -29,6 +29,7 @@ class CheckpointDirectory {
 
  private:
   std::string path_;
+  bool stays_ = false;
   std::optional<FileLock> lock_;
 };
 

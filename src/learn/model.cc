@@ -241,7 +241,11 @@ nlohmann::json parse_json(const std::string& path) {
 // A model of 0.1.0 has in MODEL.json what others have in their section; beside LIBLINEAR's stands nothing of ours.
 void read_old_metadata(const std::string& path, Model& model) {
   const std::string beside = model_json_path(path);
-  if (path_kind(beside) != PathKind::file || !file_begins_as(beside, kModelJsonBeginning)) return;
+  if (path_kind(beside) != PathKind::file) return;
+  if (!file_begins_as(beside, kModelJsonBeginning)) {
+    model.warning = fmt::format("'{}' was not written by linblock, and is ignored", beside);
+    return;
+  }
   try {
     const nlohmann::json json = parse_json(beside);
     if (json.contains("model_checksum")) {
@@ -401,14 +405,22 @@ void write_model(const std::string& path, const Model& model, uint64_t rows, con
     json_file.write_next(bytes_of(metadata.dump(1) + "\n"));
     json_file.sync();
     json_file.close();
+    // Once more: hours may have passed since the caller looked.
+    if (!file_begins_as(path, kModelBeginning)) refuse_foreign(path);
+    if (!file_begins_as(beside, kModelJsonBeginning)) refuse_foreign(beside);
     rename_path(temporary, path);
   } catch (...) {
     remove_quietly(temporary);
     if (!json_file.path().empty()) remove_quietly(temporary_path(beside));
     throw;
   }
-  rename_path(temporary_path(beside), beside);
-  sync_directory(parent_directory(path));
+  try {
+    rename_path(temporary_path(beside), beside);
+    sync_directory(parent_directory(path));
+  } catch (const Error& error) {
+    throw PartlySaved(error.kind(), fmt::format("the model is saved in '{}', but something beside it is not: {}", path,
+                                                error.what()));
+  }
 }
 
 }  // namespace

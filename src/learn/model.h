@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "learn/calibrate.h"
 #include "learn/model_columns.h"
 #include "store/chunk/row.h"
@@ -53,6 +54,11 @@ Model make_model(const Store& store, std::vector<float> weights, std::vector<int
 inline constexpr std::string_view kModelBeginning = "solver_type ";
 inline constexpr std::string_view kModelJsonBeginning = "{\n \"program\": \"linblock";
 inline std::string model_json_path(const std::string& model) { return model + ".json"; }
+
+// MODEL is saved, and MODEL.json may not be.
+class PartlySaved : public Error {
+  using Error::Error;
+};
 
 // MODEL is replaced atomically, and then MODEL.json. `metadata_json`: an object, to which MODEL's checksum is added.
 void save_model(const std::string& path, const Model& model, const std::string& metadata_json, size_t threads);

@@ -79,6 +79,7 @@ void give_up_store(const std::string& store) {
   const FileLock lock = FileLock::acquire(fmt::format("{}/{}", store, format::kLockName), "replacing it", store);
   rename_path(store, partial);
   sync_directory(parent_directory(store));
+  remove_own_file(partial, store_directory(), format::kManifestName);  // it is no store any more
 }
 
 std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed) {
@@ -103,10 +104,12 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
     const std::vector<unsigned char> found = read_whole_file(source, uint64_t{1} << 24);
     const std::string text(found.begin(), found.end());
     const std::string made = source_line(read_manifest(store));
-    if (text.find("\nstore ") != std::string::npos && !text.ends_with(made))
+    const StoreInfo info = read_manifest(store);
+    const bool says_which = text.find("\nstore ") != std::string::npos;
+    if (says_which ? !text.ends_with(made) : info.segments.size() > 1 || info.removed.rows > 0)
       fail(ErrorKind::usage,
            "rows were appended to '{0}' or removed from it since it was made from the text: train on '{0}' itself, or "
-           "remove it to begin with the text again",
+           "remove it to start over with the text (the appended rows are lost then)",
            store);
     if (!piped && text == packing.source + made) {
       observer.say("using the store '" + store + "', made from this text before");
@@ -239,11 +242,18 @@ std::string solver_type(const TrainOptions& options) {
 
 Store open_store(const TrainOptions& options, const TrainObserver& observer, Source& source) {
   const Stopwatch packing;
-  source.store = store_for(options, observer, source.packed);
-  source.pack_seconds = packing.seconds();
-  Store store = Store::open(source.store);
-  source.info = store.info();
-  return store;
+  try {
+    source.store = store_for(options, observer, source.packed);
+    source.pack_seconds = packing.seconds();
+    Store store = Store::open(source.store);
+    source.info = store.info();
+    return store;
+  } catch (const Error& error) {
+    const bool is_own = !(options.inputs.size() == 1 && is_store(options.inputs.front()));
+    if (error.kind() != ErrorKind::damaged || !is_own) throw;
+    fail(ErrorKind::damaged, "{}\nThis store was made from the text: remove it, and train makes it again",
+         error.what());
+  }
 }
 
 std::string identity_of(const TrainOptions& options, const Context& context, const StoreInfo& info) {

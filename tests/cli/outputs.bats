@@ -32,7 +32,7 @@ kept() { [ "$(cat good.svm)" = "$before" ]; }
   kept
   linblock train rows.svm -o model -q
   run linblock train rows.svm -o model.json
-  expect 2 "'model.json' exists and is no model"
+  expect 2 "'model.json' ends as a file that linblock writes beside a model"
   linblock predict model rows.svm -o predicted
   linblock train rows.svm -o model -q
   : >empty

@@ -14,7 +14,8 @@ rows() { linblock generate documents -o "${1:-rows.svm}" --rows "${2:-400}" --fe
   cmp rows.svm home/data.svm
   [ ! -e model ]
   run linblock train rows.svm -o model --checkpoint .
-  expect 2 "cannot be used as a checkpoint"
+  expect 2 "--checkpoint: '.' is where 'model' is written"
+  (cd home && run linblock train ../rows.svm -o ../model --checkpoint . && expect 2 "cannot be used as a checkpoint")
   [ -e rows.svm ]
   run linblock cv rows.svm --checkpoint home
   expect 2 "cannot be used as a checkpoint"
@@ -272,4 +273,179 @@ rows() { linblock generate documents -o "${1:-rows.svm}" --rows "${2:-400}" --fe
     [ ! -e $folder/segment-000001.rows ]
     [ -e $folder/segment-000002.rows ]
   done
+}
+
+@test "what a command refuses to overwrite it does not delete either" {
+  rows
+  linblock pack rows.svm -o s -q
+  echo mine >s/segment-000002.rows
+  run linblock append s rows.svm
+  expect 2 "s/segment-000002.rows' exists, and linblock did not write it"
+  [ "$(cat s/segment-000002.rows)" = mine ]
+  rm s/segment-000002.rows
+  echo mine >s/removed-000001
+  run bash -c "echo 3 | $LINBLOCK remove s --rows -"
+  expect 2 "did not write it"
+  [ "$(cat s/removed-000001)" = mine ]
+  mkdir s/columns
+  echo mine >s/columns/FEATURES
+  run linblock transpose s
+  expect 2 "did not write it"
+  [ "$(cat s/columns/FEATURES)" = mine ]
+  mkdir s/index
+  echo mine >s/index/forest-000001
+  run linblock index s
+  expect 2 "did not write it"
+  [ "$(cat s/index/forest-000001)" = mine ]
+  linblock verify s
+}
+
+@test "a store is not named like an unfinished one, which the next pack would delete" {
+  rows
+  run linblock pack rows.svm -o s.partial
+  expect 2 "is how linblock names an unfinished store"
+  [ ! -e s.partial ]
+}
+
+@test "columns and index that are links or other stores are not written" {
+  rows
+  linblock pack rows.svm -o a -q
+  linblock pack rows.svm -o b -q
+  ln -s ../b a/columns
+  ln -s ../b a/index
+  run linblock transpose a --force
+  expect 2 "'a/columns' is a symbolic link"
+  run linblock index a --force
+  expect 2 "'a/index' is a symbolic link"
+  linblock verify b
+  rm a/columns a/index
+  run linblock pack rows.svm -o a/columns
+  expect 2 "is in a store"
+  mv b a/columns
+  run linblock transpose a --force
+  expect 2 "'a/columns' is a store of rows"
+  linblock verify a/columns
+}
+
+@test "a file on standard input is an input too" {
+  rows
+  linblock train rows.svm -o m -q
+  cp rows.svm in.svm
+  run bash -c "$LINBLOCK predict m - -o in.svm <in.svm"
+  expect 2 "'in.svm' is read by this command"
+  run bash -c "$LINBLOCK pack - -o s --max-bad-rows 2 --rejects in.svm <in.svm"
+  expect 2 "'in.svm' is read by this command"
+  cmp rows.svm in.svm
+}
+
+@test "files that only begin a little like linblock's are somebody's" {
+  rows
+  linblock train rows.svm -o m --trace trace -q
+  head -c 1024 /dev/zero >image
+  echo mine >>image
+  echo '{"event":"login","user":"bob"}' >log.jsonl
+  printf '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8"><title>thesis</title>' >p.html.new
+  mkdir ck
+  echo mine >ck/STATE.v2
+  echo mine >rows.svm.linblock/spill-20240101
+  echo 'process data' >pm.lock
+  md5sum image log.jsonl p.html.new ck/STATE.v2 rows.svm.linblock/spill-20240101 pm.lock >sums
+  run linblock train rows.svm -o image
+  expect 2 "is no model"
+  run linblock train rows.svm -o m --trace log.jsonl
+  expect 2 "is no trace"
+  run linblock report trace -o p.html
+  expect 2 "did not write it"
+  run linblock train rows.svm -o m --checkpoint ck
+  expect 2 "did not write 'ck/STATE.v2'"
+  run linblock train rows.svm -o pm
+  expect 2 "did not write it"
+  rows rows.svm 410
+  run linblock train rows.svm -o m
+  expect 2 "did not write"
+  md5sum -c sums
+}
+
+@test "models are not named like parts of models, and links to them are not replaced" {
+  rows
+  linblock train rows.svm -o m -q
+  for name in m.new m.json m.state m.lock; do
+    run linblock train rows.svm -o $name
+    expect 2 "ends as a file that linblock writes beside a model"
+  done
+  ln -s m link
+  run linblock train rows.svm -o link
+  expect 2 "'link' is a symbolic link"
+  [ -L link ]
+  run linblock train rows.svm -o ""
+  expect 2 "--output is empty"
+}
+
+@test "outputs, the store and the checkpoint are in different places" {
+  rows
+  run linblock pack rows.svm -o s --rejects s --max-bad-rows 1
+  expect 2 "is where 's' is written"
+  [ ! -e s ]
+  linblock pack rows.svm -o s -q
+  run linblock train rows.svm --store m -o m
+  expect 2 "--store: 'm' is where 'm' is written"
+  run linblock train rows.svm -o rows.svm.linblock
+  expect 2 "is where"
+  run linblock train rows.svm -o ck/m --checkpoint ck
+  [ "$status" -ne 0 ]
+  ln -s w2 w3
+  run linblock unpack s -o w2 --weights w3
+  expect 2 "leads nowhere"
+}
+
+@test "a file that appears while a model is trained is not replaced" {
+  rows
+  linblock pack rows.svm -o s -q
+  "$LINBLOCK" train s -o tm -q --tolerance 1e-16 --max-passes 1000000000 --max-seconds 2 --solver dual 2>said &
+  training=$!
+  sleep 0.7
+  echo mine >tm
+  code=0
+  wait $training || code=$?
+  [ $code -eq 2 ]
+  grep -q "'tm' exists, and linblock did not write it" said
+  [ "$(cat tm)" = mine ]
+}
+
+@test "a model is called saved when it is" {
+  rows
+  linblock pack rows.svm -o s -q
+  linblock train s -o m -q
+  LINBLOCK_HOOK=EIO:rename:1 LINBLOCK_HOOK_PATH=m.json run "$LINBLOCK_HOOKED" train s -o m --loss hinge
+  expect 5 "the model is saved in 'm'"
+  [[ "$output" != *"could not be saved"* ]]
+  run linblock predict m rows.svm -o answers
+  expect 0 "does not describe 'm'"
+}
+
+@test "empty directories of the user stay, and a state of an older model goes" {
+  rows
+  mkdir ck
+  linblock train rows.svm -o m --checkpoint ck --keep-state -q
+  [ -d ck ]
+  [ -e m.state ]
+  linblock train rows.svm -o m --loss hinge -q
+  [ ! -e m.state ]
+}
+
+@test "rows that were appended are not lost with a SOURCE that does not name its store" {
+  rows
+  linblock train rows.svm -o m -q
+  linblock append rows.svm.linblock rows.svm -q
+  : >rows.svm.linblock/SOURCE
+  run linblock train rows.svm -o m
+  expect 2 "rows were appended to 'rows.svm.linblock'"
+  [ "$(linblock info rows.svm.linblock --json | jq .rows)" = 800 ]
+}
+
+@test "a file that may not grow is an error as a full disk is" {
+  rows rows.svm 4000
+  linblock pack rows.svm -o s -q
+  run bash -c "ulimit -f 1; $LINBLOCK train s -o fz"
+  expect 5 "File too large"
 }

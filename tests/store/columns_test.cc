@@ -67,7 +67,7 @@ TEST_F(ColumnsOfAStore, AreReplacedAndLeaveNothingOfTheOldOnes) {
 
 TEST_F(ColumnsOfAStore, AreMadeAgainWhereTheyAreDamagedOrHalfDone) {
   make();
-  write_file(columns_path(path_) + "/MANIFEST", "nonsense");
+  write_file(columns_path(path_) + "/MANIFEST", "linblock-store nonsense");
   EXPECT_THROW(state(), Error);
   make();
   EXPECT_EQ(state(), ColumnsState::fresh);

@@ -114,7 +114,7 @@ TEST_F(ForestOfAStore, IsReplacedAndLeavesNothingOfTheOldOne) {
 
 TEST_F(ForestOfAStore, IsMadeAgainWhereItIsDamagedOrHalfDone) {
   make_forest(path_);
-  write_file(index_path(path_) + "/MANIFEST", "nonsense");
+  write_file(index_path(path_) + "/MANIFEST", "linblock-store nonsense");
   EXPECT_THROW(state(), Error);
   ForestOptions again = small_forest();
   again.force = true;

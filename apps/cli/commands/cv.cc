@@ -53,7 +53,7 @@ void run_cv(TrainRequest& request, uint32_t folds, const CLI::App& command, Sess
   const std::string checkpoint = request.checkpoint_folder("cv");
   const Context context = prepare(request, checkpoint, session);
   Watching watching(request, context, session);
-  CheckpointDirectory directory(checkpoint);
+  CheckpointDirectory directory(checkpoint, !request.checkpoint.empty());
   const CrossValidation result = cross_validate(request.options, folds, context, watching.observer());
   directory.forget();
   const double seconds = clock.seconds();

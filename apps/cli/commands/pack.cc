@@ -7,6 +7,7 @@
 #include "cli/show/outputs.h"
 #include "cli/show/print_json.h"
 #include "store/core/store.h"
+#include "store/core/store_writer.h"
 #include "store/index/build_forest.h"
 
 namespace linblock::cli {
@@ -99,7 +100,12 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
     std::vector<std::string> read = request.inputs;
     read.push_back(request.options.weights);
     if (appending) read.push_back(request.store);
-    Outputs(read).add_text(request.options.rejects, "--rejects");
+    Outputs outputs(read);
+    outputs.add_text(request.options.rejects, "--rejects");
+    if (!appending) {
+      outputs.add_directory(request.store, "--output");
+      outputs.add_directory(partial_path(request.store), "--output");
+    }
   }
   const bool indexed = appending && has_fresh_index(request.store);
   ProgressBar bar(terminal, appending ? "appending" : "packing");

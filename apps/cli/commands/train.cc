@@ -4,6 +4,8 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/own_files.h"
+#include "base/snapshot.h"
 #include "cli/learning.h"
 #include "cli/show/outputs.h"
 #include "cli/show/print_json.h"
@@ -35,6 +37,8 @@ void print_json(const TrainReport& report, double total_seconds) {
 void save_or_explain(const TrainRequest& request, TrainReport& report, const std::string& state) {
   try {
     save_trained(request.model, request.options, report, request.threads);
+  } catch (const PartlySaved&) {
+    throw;
   } catch (const Error& error) {
     throw Error(error.kind(),
                 fmt::format("{}\nThe model could not be saved: afterwards the same command {}", error.what(),
@@ -57,11 +61,15 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
   std::optional<CheckpointDirectory> directory;
   if (!request.dry_run) {
     lock.emplace(FileLock::acquire_temporary(model_lock_path(request.model), "training", request.model));
-    directory.emplace(checkpoint);
+    directory.emplace(checkpoint, !request.checkpoint.empty());
   }
   TrainReport report = train(options, context, watching.observer(), request.dry_run);
   if (request.dry_run) return;
   save_or_explain(request, report, context.checkpoint.path);
+  // A state of the model that was replaced is not this one's.
+  const std::string state = state_path(request.model);
+  if (!request.keep_state && path_kind(state) == PathKind::file && file_begins_as(state, kSnapshotMagic))
+    remove_file(state);
   directory->forget();
   const double seconds = clock.seconds();
   watching.trace().end(report.summary, seconds, report.test ? std::optional(report.test->accuracy()) : std::nullopt);

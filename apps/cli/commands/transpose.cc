@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "cli/commands/commands.h"
 #include "cli/show/print_json.h"
@@ -30,8 +31,16 @@ void print_json(const Request& request, bool changed, const TransposeReport& rep
 void run_transpose(Request& request, Session& session) {
   const Store rows = Store::open(request.store);
   expect_rows(rows.info(), request.store);
-  // Columns that cannot even be opened are made again.
-  const ColumnsState state = request.force ? ColumnsState::stale : columns_state(rows);
+  const ColumnsState state = [&] {
+    if (request.force) return ColumnsState::stale;
+    try {
+      return columns_state(rows);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::damaged) throw;
+      session.terminal.say(fmt::format("the columns of {} are damaged: making them again", request.store));
+      return ColumnsState::stale;
+    }
+  }();
   if (state == ColumnsState::fresh) {
     StoreWriter::clean(rows.path(), columns_path(rows.path()));
     const Columns columns = Columns::open(rows);

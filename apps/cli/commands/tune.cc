@@ -101,7 +101,7 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
   std::optional<FileLock> lock;
   if (!train.model.empty())
     lock.emplace(FileLock::acquire_temporary(model_lock_path(train.model), "tuning", train.model));
-  CheckpointDirectory directory(checkpoint);
+  CheckpointDirectory directory(checkpoint, !train.checkpoint.empty());
   bool first = true;
   Tuning tuning =
       tune(train.options, request.folds, request.costs, context, watching.observer(), [&](const TunedCost& one) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
 
 #include "base/error.h"
@@ -17,9 +18,8 @@ namespace linblock::cli {
 
 namespace {
 
-constexpr std::string_view kTraceBeginning = "{\"event\":";
-constexpr std::string_view kPageTitle = "<title>linblock report</title>";
-constexpr size_t kTitleWithin = 1024;
+constexpr std::array<std::string_view, 2> kTraceBeginnings = {R"({"event":"begin","command":[)",
+                                                              R"({"event":"resume","command":[)"};
 
 std::string beginning_of(const std::string& path, size_t bytes) {
   std::string found(bytes, '\0');
@@ -56,15 +56,20 @@ bool same_place(const std::string& a, const std::string& b) {
          same_file(parent_directory(a), parent_directory(b));
 }
 
-// `path` is this directory, or somewhere below it.
-bool is_within(std::string path, const std::string& directory) {
-  for (int depth = 0; depth < 64; ++depth) {
-    if (same_file(path, directory)) return true;
-    const std::string above = parent_directory(path);
-    if (above == path || above == ".") return same_file(above, directory);
-    path = above;
+// `path` is this directory, or somewhere below it, whatever links and dots lead there.
+bool is_within(const std::string& path, const std::string& directory) {
+  std::error_code error;
+  for (std::filesystem::path at = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error); !error;
+       at = at.parent_path()) {
+    if (same_file(at.string(), directory)) return true;
+    if (at == at.parent_path()) break;
   }
   return false;
+}
+
+// Names that linblock makes of a model's name.
+bool is_name_of_part(const std::string& path) {
+  return path.ends_with(".new") || path.ends_with(".json") || path.ends_with(".state") || path.ends_with(".lock");
 }
 
 }  // namespace
@@ -75,7 +80,11 @@ std::string model_lock_path(const std::string& model) { return model + ".lock"; 
 
 Outputs::Outputs(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
-    if (input.empty() || input == "-") continue;
+    if (input.empty()) continue;
+    if (input == "-") {
+      inputs_.emplace_back("/dev/stdin");  // the file that it was redirected from
+      continue;
+    }
     inputs_.push_back(input);
     if (is_model(input))
       for (const std::string& part : {model_json_path(input), state_path(input)}) inputs_.push_back(part);
@@ -83,6 +92,7 @@ Outputs::Outputs(const std::vector<std::string>& inputs) {
 }
 
 void Outputs::add(const std::string& path, const char* option) {
+  if (path.empty()) fail(ErrorKind::usage, "{} is empty: name a file", option);
   if (path_kind(path) == PathKind::directory)
     fail(ErrorKind::usage, "{}: '{}' is a directory: name a file", option, path);
   // It would be replaced by a file: -o /dev/null as root must not be the end of /dev/null.
@@ -91,9 +101,15 @@ void Outputs::add(const std::string& path, const char* option) {
   if (path_kind(parent_directory(path)) != PathKind::directory)
     fail(ErrorKind::io, "{}: cannot create '{}': the directory '{}' does not exist", option, path,
          parent_directory(path));
-  for (const std::string& input : inputs_)
-    if (same_file(path, input) || (path_kind(input) == PathKind::directory && is_within(path, input)))
+  if (is_link(path) && path_kind(path) == PathKind::absent)
+    fail(ErrorKind::usage, "{}: '{}' is a symbolic link that leads nowhere: name a file", option, path);
+  for (const std::string& input : inputs_) {
+    if (same_file(path, input))
       fail(ErrorKind::usage, "{}: '{}' is read by this command, and would be lost: choose another name", option, path);
+    if (path_kind(input) == PathKind::directory && is_within(path, input))
+      fail(ErrorKind::usage, "{}: '{}' is in '{}', which is read by this command: choose another place", option, path,
+           input);
+  }
   const std::string directory = parent_directory(path);
   const bool in_store = has_beginning(manifest_path(directory), format::kManifestMagic);
   if (in_store || has_beginning(directory + "/" + kCheckpointName, kSnapshotMagic))
@@ -107,8 +123,17 @@ void Outputs::add(const std::string& path, const char* option) {
 }
 
 void Outputs::add_own(const std::string& path, std::string_view beginning) {
+  const PathKind kind = path_kind(path);
+  if (kind == PathKind::directory || kind == PathKind::other || !file_begins_as(path, beginning)) refuse_foreign(path);
   add(path, "--output");
-  if (!file_begins_as(path, beginning)) refuse_foreign(path);
+}
+
+void Outputs::add_directory(const std::string& path, const char* option) {
+  if (path.empty()) fail(ErrorKind::usage, "{} is empty: name a directory", option);
+  for (const std::string& output : outputs_)
+    if (same_place(path, output) || is_within(output, path))
+      fail(ErrorKind::usage, "{}: '{}' is where '{}' is written: choose another place", option, path, output);
+  outputs_.push_back(path);
 }
 
 void Outputs::add_text(const std::string& path, const char* option) {
@@ -119,6 +144,11 @@ void Outputs::add_text(const std::string& path, const char* option) {
 }
 
 void Outputs::add_model(const std::string& path, bool keeps_state) {
+  if (is_name_of_part(path))
+    fail(ErrorKind::usage, "--output: '{}' ends as a file that linblock writes beside a model: choose another name",
+         path);
+  if (is_link(path))
+    fail(ErrorKind::usage, "--output: '{}' is a symbolic link, which would be replaced: name the file itself", path);
   add(path, "--output");
   if (path_kind(path) != PathKind::absent && !begins_as(beginning_of(path, kModelBeginning.size()), kModelBeginning))
     refuse("--output", path, "model");
@@ -134,15 +164,19 @@ void Outputs::add_model(const std::string& path, bool keeps_state) {
 void Outputs::add_trace(const std::string& path) {
   if (path_kind(path) == PathKind::other) return;
   add(path, "--trace");
-  if (path_kind(path) == PathKind::file && !begins_as(beginning_of(path, kTraceBeginning.size()), kTraceBeginning))
+  if (path_kind(path) != PathKind::file) return;
+  const std::string found = beginning_of(path, 64);
+  if (std::none_of(kTraceBeginnings.begin(), kTraceBeginnings.end(), [&](auto one) { return begins_as(found, one); }))
     refuse("--trace", path, "trace");
 }
 
 void Outputs::add_page(const std::string& path) {
+  if (is_link(path))
+    fail(ErrorKind::usage, "--output: '{}' is a symbolic link, which would be replaced: name the file itself", path);
   add(path, "--output");
   if (path_kind(path) == PathKind::file) {
-    const std::string found = beginning_of(path, kTitleWithin);
-    if (!found.empty() && found.find(kPageTitle) == std::string::npos) refuse("--output", path, "report of linblock");
+    const std::string found = beginning_of(path, kPageBeginning.size());
+    if (!begins_as(found, kPageBeginning)) refuse("--output", path, "report of linblock");
   }
   add_own(temporary_path(path), kPageBeginning);
 }

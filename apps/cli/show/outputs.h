@@ -17,6 +17,8 @@ class Outputs {
 
   // Each throws a usage error that names the option and the file.
   void add_text(const std::string& path, const char* option);
+  // A store or a checkpoint, in a directory.
+  void add_directory(const std::string& path, const char* option);
   void add_model(const std::string& path, bool keeps_state);
   void add_trace(const std::string& path);
   void add_page(const std::string& path);
@@ -31,8 +33,7 @@ class Outputs {
 };
 
 // How a page of 'report' begins.
-inline constexpr std::string_view kPageBeginning =
-    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">";
+inline constexpr std::string_view kPageBeginning = "<!doctype html>\n<!-- written by linblock report -->";
 
 // By how it begins; false where there is nothing.
 bool is_model(const std::string& path);

@@ -116,7 +116,7 @@ class Removal {
   // Best effort, as the next writer would do it too.
   void discard(uint64_t number) noexcept {
     try {
-      remove_file(removed_path(path_, number));
+      remove_own_file(path_, store_directory(), removed_path(path_, number).substr(path_.size() + 1));
     } catch (...) {  // NOLINT(bugprone-empty-catch)
     }
   }

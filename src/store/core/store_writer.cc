@@ -22,6 +22,8 @@ std::span<const unsigned char> bytes_of(std::string_view text) {
   return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
 }
 
+bool holds_manifest(const std::string& path) { return path_kind(manifest_path(path)) == PathKind::file; }
+
 // In a directory that nobody sees before it is renamed.
 void write_new(const std::string& path, std::span<const unsigned char> bytes, std::string_view beginning) {
   File file = File::create(path, beginning);
@@ -38,10 +40,18 @@ StoreWriter::StoreWriter(const std::string& path) : path_(path) {
   switch (path_kind(path_)) {
     case PathKind::absent: break;
     case PathKind::directory:
-      fail(ErrorKind::usage, "'{}' exists already: remove it, choose another name, or add rows with 'linblock append'",
-           path_);
-    default: fail(ErrorKind::usage, "'{}' exists and is not a folder: choose another name for the store", path_);
+      if (holds_manifest(path_))
+        fail(ErrorKind::usage,
+             "'{}' exists already: remove it, choose another name, or add rows with 'linblock append'", path_);
+      fail(ErrorKind::usage, "'{}' is a directory and not a store: choose another name for the store", path_);
+    default: fail(ErrorKind::usage, "'{}' exists and is not a directory: choose another name for the store", path_);
   }
+  if (is_link(path_))
+    fail(ErrorKind::usage, "'{}' is a symbolic link that leads nowhere: choose another name for the store", path_);
+  if (path_.ends_with(partial_path("")))
+    fail(ErrorKind::usage, "'{}' is how linblock names an unfinished store: choose another name", path_);
+  if (holds_manifest(parent_directory(path_)))
+    fail(ErrorKind::usage, "'{}' is in a store, where only linblock's own files belong: choose another place", path_);
   const bool created = path_kind(folder_) == PathKind::absent;
   if (created) make_directory(folder_);
   try {
@@ -108,8 +118,11 @@ StoreInfo StoreWriter::enter(const StoreInfo& rows, const std::string& path, con
   if (read_manifest(path).id != rows.id)
     fail(ErrorKind::io, "'{}' was changed by another process just now: run 'linblock {} {}' again", path, command,
          path);
+  if (is_link(folder))
+    fail(ErrorKind::usage, "'{}' is a symbolic link, and linblock does not write through it: remove the link", folder);
   if (path_kind(folder) == PathKind::absent) {
     make_directory(folder);
+    made_folder_ = true;
     sync_directory(path);
   }
   StoreInfo old;
@@ -118,8 +131,10 @@ StoreInfo StoreWriter::enter(const StoreInfo& rows, const std::string& path, con
       old = read_manifest(folder);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::damaged) throw;
-      remove_file(manifest_path(folder));
+      remove_own_file(folder, store_directory(), format::kManifestName);
     }
+  if (old.axis != axis)
+    fail(ErrorKind::usage, "'{}' is a store of rows, and 'linblock {}' writes there: move it away", folder, command);
   remove_leftovers(folder, old);
   return old;
 }
@@ -192,14 +207,17 @@ void StoreWriter::discard() noexcept {
     segment_file_ = File();
     directory_file_ = File();
     if (appending_ || info_.axis != Axis::rows) {
-      remove_file(segment_path(folder_, segment_.number));
-      remove_file(directory_path(folder_, segment_.number));
+      const auto remove = [&](const std::string& path) {
+        remove_own_file(folder_, store_directory(), std::string_view(path).substr(folder_.size() + 1));
+      };
+      remove(directory_path(folder_, segment_.number));  // first: without its rows, nothing tells whose it is
+      remove(segment_path(folder_, segment_.number));
       if (appending_) return;
-      remove_file(info_.axis == Axis::features ? row_facts_path(folder_, segment_.number)
-                                               : forest_path(folder_, segment_.number));
+      remove(info_.axis == Axis::features ? row_facts_path(folder_, segment_.number)
+                                          : forest_path(folder_, segment_.number));
       if (path_kind(manifest_path(folder_)) != PathKind::absent) return;
-      remove_file(features_path(folder_));
-      remove_empty_directory(folder_);
+      remove(features_path(folder_));
+      if (made_folder_) remove_empty_directory(folder_);
     } else if (path_kind(folder_) == PathKind::directory) {
       remove_own_files(folder_, store_directory());
       remove_empty_directory(folder_);

@@ -132,6 +132,7 @@ class StoreWriter {
   std::optional<FileLock> lock_;
   bool appending_ = false;
   bool committed_ = false;
+  bool made_folder_ = false;
   StoreInfo info_;
   std::string measured_;
   std::string source_;

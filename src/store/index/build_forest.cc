@@ -41,7 +41,10 @@ Wanted resolve(const Store& rows, const ForestOptions& options) {
       old = read_manifest(index_path(rows.path()));
       if (old->axis != Axis::forest) old.reset();
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::damaged || !options.force) throw;
+      if (error.kind() != ErrorKind::damaged) throw;
+      if (!options.force)
+        fail(ErrorKind::damaged, "{}; the rows are whole: 'linblock index {} --force' makes the index again",
+             error.what(), rows.path());
     }
   const ForestInfo made =
       old ? old->forest : ForestInfo{.tree_rows = kDefaultTreeRows, .branch = kDefaultBranch, .bias = -1};
