@@ -291,7 +291,6 @@ FileLock FileLock::acquire(const std::string& path, std::string_view purpose, co
   constexpr auto kLockPause = std::chrono::milliseconds(10);
   int attempt = 0;
   while (true) {
-    const bool existed = path_kind(path) != PathKind::absent;
     const int descriptor = permitted(Call::lock, path) ? ::open(path.c_str(), kFlags, 0666) : -1;
     if (descriptor < 0 && errno == ELOOP)
       fail(ErrorKind::usage, "'{}' is a symbolic link, and linblock does not write through it: remove the link", path);
@@ -315,7 +314,6 @@ FileLock FileLock::acquire(const std::string& path, std::string_view purpose, co
       ::close(std::exchange(lock.descriptor_, -1));
       refuse_foreign(path);
     }
-    lock.was_empty_ = existed && found.empty();
     // Between the two calls its holder may have deleted it: then nobody else would find this lock.
     struct stat held {};
     struct stat named {};
@@ -332,7 +330,7 @@ FileLock FileLock::acquire(const std::string& path, std::string_view purpose, co
 
 FileLock FileLock::acquire_temporary(const std::string& path, std::string_view purpose, const std::string& what) {
   FileLock lock = acquire(path, purpose, what);
-  if (!lock.was_empty_) lock.delete_at_end_ = path;  // an empty file may be somebody's
+  lock.delete_at_end_ = path;
   return lock;
 }
 
@@ -345,9 +343,7 @@ FileLock::~FileLock() {
 }
 
 FileLock::FileLock(FileLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
-      was_empty_(other.was_empty_),
-      delete_at_end_(std::move(other.delete_at_end_)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)), delete_at_end_(std::move(other.delete_at_end_)) {}
 
 PathKind path_kind(const std::string& path) {
   struct stat status {};

@@ -84,7 +84,6 @@ class FileLock {
  private:
   explicit FileLock(int descriptor) : descriptor_(descriptor) {}
   int descriptor_;
-  bool was_empty_ = false;     // the file was there before, with nothing in it
   std::string delete_at_end_;  // empty: the file stays
 };
 

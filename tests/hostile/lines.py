@@ -151,7 +151,8 @@ def may_change(t, words) -> tuple[set, set]:
 
 def check_files(t, words, shown, before, after):
     files, folders = may_change(t, words) if words else (set(), set())
-    planted = set(zoo.LINKS) - set(zoo.LASTING_LINKS)  # they may go; what they lead to must stay
+    # An empty directory with the name of a checkpoint is what a killed run leaves, and goes.
+    planted = set(zoo.LINKS) - set(zoo.LASTING_LINKS) | {f"{name}.checkpoint" for name in values_of(words, "-o")}  # they may go; what they lead to must stay
     for name in before:
         if before[name] == after.get(name) or name in files or name in planted:
             continue

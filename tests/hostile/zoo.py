@@ -21,12 +21,11 @@ LINKS = {"link": "victim", "planted/MANIFEST.new": "../victim", "planted/segment
          "planted/segment-000003.directory": "../victim", "m.json.new": "victim", "m.state.new": "victim",
          "k.checkpoint/STATE.new": "../victim", "in/a.svm.linblock/SOURCE.new": "../../victim", "k.new": "victim",
          "planted/removed-000001": "../victim", "planted/columns/MANIFEST.new": "../../victim",
-         "link.store": "s", "planted/LOCK": "../victim", "null": "/dev/null", "full": "/dev/full"}
+         "link.store": "s", "planted/LOCK": "../victim", "null": "/dev/null"}
 # Always there. Devices by way of a link: a command that replaces what it is told to write destroys the link alone.
-LASTING_LINKS = ["link", "link.store", "null", "full"]
+LASTING_LINKS = ["link", "link.store", "null"]
 SIDE_INPUTS = ["weights", "ids", "run.jsonl"]
-OUTPUT_NAMES = (["fresh", "n", "k", "made", "made2", "made3", "home", "home/new", ".", "", "missing/x", "null",
-                 "full", "in", "s/MANIFEST", "s/segment-000001.rows", "s/LOCK", "s/FEATURES", "m.json", "m.state",
+OUTPUT_NAMES = (["fresh", "n", "k", "made", "made2", "made3", "home", "home/new", ".", "", "missing/x", "null", "in", "s/MANIFEST", "s/segment-000001.rows", "s/LOCK", "s/FEATURES", "m.json", "m.state",
                  "s/new", "n.checkpoint", "n.checkpoint/STATE", "kept.checkpoint/STATE", "kept.checkpoint", "old.json",
                  "in/a.svm.linblock/SOURCE", "s.cv.checkpoint", "x" * 300, "planted/MANIFEST.new", "k.checkpoint"]
                 + TEXT_INPUTS + STORES + MODELS + FOREIGN + list(LINKS) + SIDE_INPUTS)

@@ -112,6 +112,7 @@ TEST_F(PrimalLearning, TheModelOfAllRowsBeginsNearItsEnd) {
 
 TEST_F(PrimalLearning, ClassesInGroupsAreThoseOfOneGroup) {
   pack(class_rows(300, 2000, 4, 5));
+  options_.solve.tolerance = 1e-4;
   for (const Method& method : {Method(Newton{}), Method(PrimalColumn{})}) {
     options_.solve.method = method;
     const TrainReport one = train(options_, {}, {}, false);
@@ -124,7 +125,7 @@ TEST_F(PrimalLearning, ClassesInGroupsAreThoseOfOneGroup) {
     EXPECT_GE(several.groups, 2U) << name_of(method);
     for (size_t i = 0; i < 4; ++i)
       EXPECT_NEAR(several.summary.certificates[i].primal, one.summary.certificates[i].primal,
-                  2e-6 * one.summary.certificates[i].primal)
+                  2e-4 * one.summary.certificates[i].primal)
           << name_of(method);
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
       if (entry.path().filename().string().starts_with("STATE")) std::filesystem::remove(entry.path());
