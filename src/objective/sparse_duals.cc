@@ -2,10 +2,15 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace linblock {
 
 SparseDuals::SparseDuals(const Store& store)
-    : begin_(row_begins(store)), packed_(store.chunks().size()), at_(store.chunks().size(), 0) {
+    : classes_(store.info().labels.size()),
+      begin_(row_begins(store)),
+      packed_(store.chunks().size()),
+      at_(store.chunks().size(), 0) {
   counts_.assign(begin_.back(), 0);
   rest_.assign(begin_.back(), 0);
 }
@@ -91,6 +96,9 @@ void SparseDuals::restore(const SnapshotReader& from, const std::string& name) {
     packed_[chunk].duals.resize(total);
     from.take_part(name + "pair classes", pairs_, std::span<uint16_t>(packed_[chunk].classes));
     from.take_part(name + "pair duals", pairs_, std::span<double>(packed_[chunk].duals));
+    for (const uint16_t number : packed_[chunk].classes)
+      if (number >= classes_)
+        fail(ErrorKind::damaged, "the checkpoint knows a class that the store does not have: --fresh starts over");
     pairs_ += total;
   }
 }

@@ -74,6 +74,7 @@ class SparseDuals {
     uint16_t room = 0;
   };
 
+  size_t classes_ = 0;
   std::vector<size_t> begin_;  // where a chunk's rows begin among all
   std::vector<uint16_t> counts_;
   std::vector<uint8_t> rest_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "solve/core/run.h"
 
 namespace linblock {
@@ -116,6 +117,8 @@ class Tasks {
       task->trust = state[0];
       task->done = state[1] != 0;
       task->certificate = {state[2], state[3]};
+      if (task->done && task->certificate.contradicts_itself())
+        fail(ErrorKind::damaged, "the checkpoint contradicts itself: --fresh starts over");
       std::vector<float>& weights = task->solution.weights_of_duals;
       weights.resize(from.count<float>(task->name + "weights of duals"));
       from.take(task->name + "weights of duals", std::span<float>(weights));

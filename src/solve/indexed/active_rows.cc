@@ -218,6 +218,9 @@ void ActiveRows::restore(const SnapshotReader& from, const std::string& name) {
   from.take(name + "alphas", std::span<double>(alphas_));
   out_.resize(from.count<uint8_t>(name + "out"));
   from.take(name + "out", std::span<uint8_t>(out_));
+  bool whole = alphas_.size() == first && out_.size() == first;
+  for (const Shelf& shelf : shelves_) whole = whole && (!shelf.cache || shelf.cache->size() == shelf.rows);
+  if (!whole) fail(ErrorKind::damaged, "the checkpoint's active rows do not fit together: --fresh starts over");
 }
 
 }  // namespace linblock

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "objective/double_weights.h"
 #include "solve/indexed/sparse_loss.h"
 
@@ -308,6 +309,8 @@ void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
   anchor_ = saved.anchor;
   checking_ = saved.checking != 0;
   done_ = answered_ = saved.done != 0;
+  if (certificate_.contradicts_itself())
+    fail(ErrorKind::damaged, "the checkpoint contradicts itself: --fresh starts over");
 }
 
 }  // namespace linblock

@@ -400,6 +400,8 @@ class Outer {
       task.result = {numbers[0], static_cast<uint64_t>(numbers[1]), static_cast<uint64_t>(numbers[2])};
       task.convex = numbers[3];
       task.certificate = {numbers[4], numbers[5]};
+      if (task.certificate.contradicts_itself())
+        fail(ErrorKind::damaged, "the checkpoint contradicts itself: --fresh starts over");
       task.support_vectors = static_cast<uint64_t>(numbers[6]);
       task.exact = numbers[7] != 0;
       task.stalled = numbers[8] != 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -118,6 +119,30 @@ void RowCache::restore(const SnapshotReader& from, const std::string& name) {
   entries_.resize(checked_size(sizes[0], capacity_ / kEntryBytes, "the kept rows of a checkpoint"));
   from.take(name + "kept rows", std::span<Entry>(entries_));
   from.take(name + "kept bytes", memory_.span().first(used_));
+  for (const Entry& entry : entries_)
+    if (!is_possible(entry))
+      fail(ErrorKind::damaged, "the checkpoint holds rows that no store has: --fresh starts over");
+}
+
+// What was saved, or something that a reader would follow out of its memory.
+bool RowCache::is_possible(const Entry& entry) {
+  if (resident_ != nullptr)
+    return entry.origin.chunk < resident_->size() && entry.origin.row < (*resident_)[entry.origin.chunk].rows();
+  const uint64_t all_values = sizeof(float) * uint64_t{entry.count};
+  if (entry.value_bytes != 0 && entry.value_bytes != sizeof(float) && entry.value_bytes != all_values) return false;
+  if (entry.count > features_ || entry.offset > used_ || entry.bytes() > used_ - entry.offset || entry.offset % 4 != 0)
+    return false;
+  if (!std::isfinite(entry.weight) || entry.weight < 0) return false;
+  const unsigned char* const indices = memory_.data() + entry.offset + entry.value_bytes;
+  if (narrow_) {
+    if (entry.index_bytes != sizeof(uint16_t) * uint64_t{entry.count}) return false;
+    for (size_t i = 0; i < entry.count; ++i)
+      if (load<uint16_t>(indices + sizeof(uint16_t) * i) >= features_) return false;
+    return true;
+  }
+  if (decoded_.size() < entry.count + 4) decoded_.resize(entry.count + 4);
+  decode({indices, entry.index_bytes}, entry.count, entry.wide != 0, decoded_.data());
+  return true;
 }
 
 }  // namespace linblock

@@ -62,6 +62,8 @@ class RowCache {
     uint32_t wide = 0;
     uint64_t bytes() const { return round_up<uint64_t>(index_bytes + value_bytes, 4); }
   };
+  bool is_possible(const Entry& entry);
+
   // With what a solver keeps of a row beside it.
   static constexpr uint64_t kEntryBytes = sizeof(Entry) + 16;
 
