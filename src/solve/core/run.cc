@@ -17,6 +17,14 @@ constexpr size_t kCertifyChunks = 8;  // to a block, where the memory allows
 constexpr std::string_view kCertifying = "to certify how far from the best possible";
 constexpr double kWorthMending = 0.01;  // |v - w|^2 against the gap that is asked for
 
+// A count that a checkpoint holds as a number.
+uint64_t count_of(double number, double most) {
+  if (!(number >= 0 && number <= most))
+    fail(ErrorKind::damaged, "the checkpoint counts {} where at most {:.0f} is possible: --fresh starts over", number,
+         most);
+  return static_cast<uint64_t>(number);
+}
+
 // One of the two halves of a certifier's work on a chunk.
 void add_half(Certifier& certifier, const Run::Certifying& one, const Chunk& chunk, uint32_t number, bool losses) {
   const Duals& duals = one.solution->duals;
@@ -63,11 +71,13 @@ Run::Run(const Problem& problem, const SolveOptions& options, const Context& con
   if (!resumed_) return;
   std::array<double, 8> at{};
   resumed_->take("position", std::span<double>(at));
-  pass = static_cast<int>(at[0]);
-  block = static_cast<size_t>(at[1]);
-  pass_rows_ = static_cast<uint64_t>(at[2]);
+  constexpr double kMostPasses = 1e9;
+  constexpr double kMostCounted = 1e15;
+  pass = static_cast<int>(count_of(at[0], kMostPasses));
+  block = count_of(at[1], kMostCounted);
+  pass_rows_ = count_of(at[2], kMostCounted);
   pass_solve_seconds_ = at[3];
-  pass_costs_ = {static_cast<uint64_t>(at[4]), at[5], at[6], at[7]};
+  pass_costs_ = {count_of(at[4], kMostCounted), at[5], at[6], at[7]};
 }
 
 void Run::save(const std::function<void(SnapshotWriter&)>& save) {
