@@ -140,7 +140,7 @@ def forge_store(random, store) -> str:
             said = forge_entry(random, manifests.directory_path(inner, segment))
             reseal_directory(inner, manifest)
         else:
-            said = forge_chunk(random, inner, segment) if kind == "chunk" else forge_side_file(random, inner)
+            said = forge_chunk(random, inner, segment) if kind == "chunk" else forge_side_file(random, inner, manifest)
             manifests.reseal(inner, manifest)
     adopt_if_possible(store, name)
     return f"{name or 'rows'} {kind}: {said}"
@@ -179,7 +179,7 @@ def forge_chunk(random, store, segment) -> str:
     return f"segment {segment}, chunk {chunk}"
 
 
-def forge_side_file(random, store) -> str:
+def forge_side_file(random, store, manifest) -> str:
     """FEATURES, removed-N, rows-N or forest-N."""
     path = random.choice(sorted(path for path in store.iterdir()
                                 if path.name == "FEATURES" or path.name.startswith(("removed-", "rows-", "forest-"))))
@@ -188,8 +188,19 @@ def forge_side_file(random, store) -> str:
         forged = data[:random.randrange(len(data))] if random.random() < 0.5 else data + bytes(random.randrange(1, 99))
     else:
         forged = forge_words(random, data)
+    if path.name.startswith("forest-") and not has_tables(forged, path, manifest):
+        forged = data  # its checksums could not be made right again
     path.write_bytes(forged)
     return path.name
+
+
+def has_tables(forged, path, manifest) -> bool:
+    trees = next(one for one in manifest["forest"]["files"] if path.name == f"forest-{one['number']:06}")
+    try:
+        manifests.forest_tables(forged, trees["trees"], trees["nodes"])
+        return True
+    except ValueError:
+        return False
 
 
 def forge_snapshot(random, path) -> str:
