@@ -12,7 +12,8 @@ namespace linblock {
 
 // Memory that is not used is never touched.
 RowCache::RowCache(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident)
-    : resident_(resident),
+    : store_(&store),
+      resident_(resident),
       memory_(resident != nullptr ? 0 : bytes),
       capacity_(bytes),
       features_(store.info().feature_numbers()),
@@ -127,7 +128,7 @@ void RowCache::restore(const SnapshotReader& from, const std::string& name) {
 // What was saved, or something that a reader would follow out of its memory.
 bool RowCache::is_possible(const Entry& entry) {
   if (resident_ != nullptr)
-    return entry.origin.chunk < resident_->size() && entry.origin.row < (*resident_)[entry.origin.chunk].rows();
+    return entry.origin.chunk < store_->chunks().size() && entry.origin.row < store_->chunks()[entry.origin.chunk].rows;
   const uint64_t all_values = sizeof(float) * uint64_t{entry.count};
   if (entry.value_bytes != 0 && entry.value_bytes != sizeof(float) && entry.value_bytes != all_values) return false;
   if (entry.count > features_ || entry.offset > used_ || entry.bytes() > used_ - entry.offset || entry.offset % 4 != 0)

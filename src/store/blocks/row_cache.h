@@ -67,6 +67,7 @@ class RowCache {
   // With what a solver keeps of a row beside it.
   static constexpr uint64_t kEntryBytes = sizeof(Entry) + 16;
 
+  const Store* store_ = nullptr;
   const std::vector<Chunk>* resident_ = nullptr;
   Buffer memory_;
   uint64_t capacity_ = 0;
