@@ -12,9 +12,9 @@ using namespace test;  // NOLINT: the tests' own words
 
 using Pairs = std::vector<ClassDual>;
 
-Pairs some_pairs(Random& random) {
+Pairs some_pairs(Random& random, uint64_t classes) {
   Pairs pairs(random.below(6));
-  for (ClassDual& one : pairs) one = {static_cast<uint32_t>(random.below(65536)), random.unit()};
+  for (ClassDual& one : pairs) one = {static_cast<uint32_t>(random.below(classes)), random.unit()};
   return pairs;
 }
 
@@ -38,7 +38,7 @@ class SparseDualsTest : public testing::Test {
         const uint32_t chunk = chunks[random.below(2)];
         const auto row = static_cast<uint32_t>(random.below(chunk == 3 ? 4 : 7));
         expect_same(duals_.row(chunk, row), rows_[7 * chunk + row]);
-        rows_[7 * chunk + row] = some_pairs(random);
+        rows_[7 * chunk + row] = some_pairs(random, classes_);
         duals_.set_row(chunk, row, rows_[7 * chunk + row]);
       }
       duals_.put_back(chunks);
@@ -68,6 +68,7 @@ class SparseDualsTest : public testing::Test {
   const Folder folder_;
   const Store store_ = write_store(folder_, make_data(25, 3, 1), 7);
   SparseDuals duals_{store_};
+  uint64_t classes_ = 65536;
   std::vector<Pairs> rows_ = std::vector<Pairs>(25);
 };
 
@@ -82,7 +83,17 @@ TEST_F(SparseDualsTest, AreWhatWasSetAcrossManyBlocks) {
   expect_as_set(duals_);
 }
 
+TEST_F(SparseDualsTest, WithClassesThatTheStoreDoesNotHaveDoNotComeBack) {
+  change(10);
+  SnapshotWriter writer(folder_ / "STATE");
+  duals_.save(writer, "7 ");
+  writer.commit();
+  SparseDuals found(store_);
+  EXPECT_THROW(found.restore(SnapshotReader(folder_ / "STATE"), "7 "), Error);
+}
+
 TEST_F(SparseDualsTest, ComeBackFromASnapshot) {
+  classes_ = store_.info().labels.size();
   change(10);
   duals_.rest(1)[2] = 2;
   SnapshotWriter writer(folder_ / "STATE");

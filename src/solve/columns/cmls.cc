@@ -11,7 +11,9 @@
 // Reads:    as primal_column.
 //
 // While c_k > 0 another problem is solved, so f may rise, and the gap is not looked at before pass 51.
+#include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "base/error.h"
 #include "solve/columns/column_run.h"
@@ -76,6 +78,9 @@ class CmlsDescent : public ColumnDescent {
   void restore(const SnapshotReader& from, const std::string& name) {
     ColumnDescent::restore(from, name);
     from.take(name + "regions", std::span<float>(regions_));
+    if (!std::all_of(regions_.begin(), regions_.end(),
+                     [](float region) { return region > 0 && std::isfinite(region); }))
+      fail(ErrorKind::damaged, "the checkpoint's trust regions cannot be: --fresh starts over");
   }
 
  private:
