@@ -79,7 +79,7 @@ class CmlsDescent : public ColumnDescent {
     ColumnDescent::restore(from, name);
     from.take(name + "regions", std::span<float>(regions_));
     if (!std::all_of(regions_.begin(), regions_.end(),
-                     [](float region) { return region > 0 && std::isfinite(region); }))
+                     [](float region) { return region >= 0 && std::isfinite(region); }))
       fail(ErrorKind::damaged, "the checkpoint's trust regions cannot be: --fresh starts over");
   }
 
