@@ -1,11 +1,11 @@
 // The objective of a model of two classes, LIBLINEAR's or ours, on svmlight text: one JSON object.
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "learn/evaluate.h"
-#include "objective/loss.h"
+#include "objective/losses/losses.h"
 
 int main(int count, char** words) {
   using namespace linblock;
@@ -28,7 +28,7 @@ int main(int count, char** words) {
     });
     const double squares = std::transform_reduce(model.weights.begin(), model.weights.end(), 0.0, std::plus<>(),
                                                  [](float weight) { return double{weight} * double{weight}; });
-    fmt::print("{}\n", nlohmann::ordered_json{{"objective", squares / 2 + cost * losses}}.dump());
+    fmt::print("{}\n", Json{{"objective", squares / 2 + cost * losses}}.dump());
   } catch (const std::exception& error) {
     fmt::print(stderr, "model_objective: {}\n", error.what());
     return 1;

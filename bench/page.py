@@ -14,6 +14,7 @@ from values import NotReached, Value, last
 TITLES = {"peers": "Against its peers", "papers": "The papers' experiments", "store": "The store", "train": "Training", "models": "Several models",
           "primal": "Primal methods", "indexed": "The index and truncated losses"}
 WRONG = "WRONG"  # in place of a value
+NO_DIFFERENCE = "no difference"
 AXES = {"seconds": "seconds of training", "megabytes": "megabytes read", "objective": "objective above the best", "error": "points of test error above the best"}
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
 
@@ -67,7 +68,7 @@ def measure_cell(outcome: Outcome, measure: Measure, judged: bool) -> str:
 def claims_table(outcomes: Sequence[Outcome]) -> Table:
     claims = outcomes[0].experiment.claims
     return (("the paper says", *(outcome.data_set for outcome in outcomes)),
-            [(f"{claim.where}: {claim.says}", *(": ".join(judge(outcome, claim)) for outcome in outcomes)) for claim in claims])
+            [(f"{claim.where}: {claim.says}" + (f" ({claim.allows()})" if claim.allows() else ""), *(": ".join(judge(outcome, claim)) for outcome in outcomes)) for claim in claims])
 
 
 def judge(outcome: Outcome, claim: Claim) -> tuple[str, str]:
@@ -79,9 +80,24 @@ def judge(outcome: Outcome, claim: Claim) -> tuple[str, str]:
         numbers.append(median(values) if values else math.inf)
     if min(numbers) == math.inf:
         return "not testable here", "reached by none"
-    seen = " against ".join(f"{number(one)} {claim.unit}".strip() if one < math.inf else "never" for one in numbers)
-    most = min([claim.most, *(claim.slack * one + claim.margin for one in numbers[1:])])
-    return ("agrees" if numbers[0] <= most else "**differs**"), seen
+    return verdict(claim, numbers), " against ".join(f"{number(one)} {claim.unit}".strip() if one < math.inf else "never" for one in numbers)
+
+
+def verdict(claim: Claim, numbers: Sequence[float]) -> str:
+    orders = [order(claim, numbers[0], other) for other in numbers[1:]]
+    if numbers[0] > claim.most or 1 in orders:
+        return "**differs**"
+    return NO_DIFFERENCE if 0 in orders and not claim.even else "agrees"
+
+
+def order(claim: Claim, first: float, other: float) -> int:
+    """-1: less; 0: no difference, as the page shows numbers and beyond the claim's slack; 1: more."""
+    if first == other or math.isfinite(first + other) and number(first) == number(other):
+        return 0
+    if claim.factor() < 1:
+        return -1 if first <= claim.factor() * other else 1
+    beyond = claim.factor() * min(first, other) + claim.margin < max(first, other)
+    return 0 if not beyond else -1 if first < other else 1
 
 
 def reasons(outcomes: Sequence[Outcome]) -> list[str]:
@@ -144,8 +160,9 @@ def page(outcomes: Sequence[Outcome], others: Sequence[Claim], notes: Sequence[s
 def counted(outcomes: Sequence[Outcome], others: Sequence[Claim]) -> str:
     verdicts = Counter(judge(outcome, claim)[0].strip("*") for outcome in outcomes for claim in outcome.experiment.claims)
     verdicts["not testable here"] += len(others)
-    return (f"Of what the papers claim, counted once a data set, {verdicts['agrees']} agree, {verdicts['differs']} differ and {verdicts['not testable here']} "
-            "cannot be tested here. Each stands below its experiment; those that no experiment judges are here.")
+    return (f"Of {verdicts.total()} checks (claim and data set), {verdicts['agrees']} agree with the paper, {verdicts['differs']} differ, {verdicts[NO_DIFFERENCE]} show no "
+            f"difference and {verdicts['not testable here']} cannot be tested here. A difference within the slack, or too small for the digits shown, is none. Each check stands "
+            "below its experiment; this table has those that no experiment can judge.")
 
 
 def spread(values: Sequence[float]) -> str:

@@ -39,19 +39,35 @@ class Measure:
     only: Sequence[str] = ()  # the data sets where that is asked; none: all
 
 
+NOISE = 1.05  # times of one program are apart by so much from run to run
+
+
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says: the first value is no more than each of the others, or than `most` where it is alone."""
+    """What a paper says: the first value is less than each of the others, or no more than `most` where it is alone."""
     paper: str
     where: str
     says: str
     values: tuple = ()
     unit: str = "s"
     most: float = float("inf")
-    slack: float = 1.0  # it may be so many times as much,
-    margin: float = 0.0  # or so much more
+    slack: float = 0.0  # values that differ by no more than this factor are equal; below 1: the first must be so much less. 0: 5% for seconds, else none
+    margin: float = 0.0  # so are values that differ by no more than this
+    even: bool = False  # the paper says that they are equal, or that the first is less
     if_not: str = ""  # why it is not so here, where it is not
     why_not: str = ""  # it cannot be judged here
+
+    def factor(self) -> float:
+        return self.slack or (NOISE if self.unit == "s" else 1.0)
+
+    def allows(self) -> str:
+        """How the values are compared, in words."""
+        if self.most < float("inf"):
+            return f"at most {self.most:g}"
+        if self.factor() < 1:
+            return f"at most {self.factor():.2g} times"
+        slack = [f"{100 * (self.factor() - 1):.3g}%"] * (self.factor() > 1) + [f"{self.margin:g} points"] * (self.margin > 0)
+        return f"slack {' and '.join(slack)}" if slack else ""
 
 
 @dataclass(frozen=True)

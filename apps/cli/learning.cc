@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "cli/numbers.h"
 #include "cli/pack_options.h"
+#include "cli/show/words.h"
 #include "learn/checkpoint_directory.h"
 #include "learn/truncated_json.h"
 
@@ -174,14 +175,9 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
       ->add_option_function<std::string>(
           "--step",
           [request](const std::string& text) {
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request->pegasos.step);
-            if (text == "block") {
-              request->pegasos.step = 0;
-            } else if (text == "row") {
-              request->pegasos.step = 1;
-            } else if (error != std::errc() || end != text.data() + text.size() || request->pegasos.step < 1) {
-              fail(ErrorKind::usage, "--step '{}' is not block, row or a number of rows", text);
-            }
+            const std::optional<StepRows> step = StepRows::read(text);
+            if (!step) fail(ErrorKind::usage, "--step '{}' is not block, row or a number of rows", text);
+            request->pegasos.step = *step;
           },
           "pegasos: rows a step: block, row or N (default: row)")
       ->type_name("N");
@@ -210,7 +206,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
           [request](const std::string& name) {
             if (name != "dual" && name != "newton")
               fail(ErrorKind::usage, "--block-solver '{}' is not dual or newton", name);
-            request->indexed.newton = name == "newton";
+            request->indexed.block_solver = name == "newton" ? BlockSolver::newton : BlockSolver::dual;
           },
           "indexed: dual, or newton, with --loss squared-hinge (default: dual)")
       ->type_name("NAME");
@@ -224,17 +220,19 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
           },
           "dual: recomposed, new blocks each pass, or fixed, always the same (default: recomposed)")
       ->type_name("NAME");
-  add_whole_number(*command, "--blocks", request->dual.blocks, "With --schedule fixed: how many", 1)->type_name("M");
+  command
+      ->add_option_function<std::string>(
+          "--blocks",
+          [request](const std::string& text) { request->dual.blocks = whole_number<size_t>(text, "--blocks", 1); },
+          "With --schedule fixed: how many")
+      ->type_name("M");
   command
       ->add_option_function<std::string>(
           "--inner",
           [request](const std::string& text) {
-            request->dual.converge = text == "converge";
-            request->dual.inner = 0;
-            if (text == "auto" || text == "converge") return;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request->dual.inner);
-            if (error != std::errc() || end != text.data() + text.size() || request->dual.inner < 1)
-              fail(ErrorKind::usage, "--inner '{}' is not a number of rounds, auto or converge", text);
+            const std::optional<InnerIterations> inner = InnerIterations::read(text);
+            if (!inner) fail(ErrorKind::usage, "--inner '{}' is not a number of rounds, auto or converge", text);
+            request->dual.inner = *inner;
           },
           "dual: rounds over each block: N, auto or converge (default: auto)")
       ->type_name("N");
@@ -244,7 +242,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
           [request](const std::string& name) {
             if (name != "permuted" && name != "sequential")
               fail(ErrorKind::usage, "--block-order '{}' is not permuted or sequential", name);
-            request->dual.sequence = name == "permuted" ? BlockSequence::permuted : BlockSequence::sequential;
+            request->dual.block_order = name == "permuted" ? BlockSequence::permuted : BlockSequence::sequential;
           },
           "With --schedule fixed: permuted or sequential (default: permuted)")
       ->type_name("NAME");
@@ -277,7 +275,7 @@ void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& re
 Context prepare(TrainRequest& request, const std::string& folder, Session& session) {
   request.options.pack.memory_bytes = request.memory_bytes;
   request.options.pack.threads = request.threads;
-  const std::optional<Method> method = method_of(request);
+  const std::optional<AnyMethod> method = method_of(request);
   request.options.choose_method = !method.has_value();
   if (method) request.options.solve.method = *method;
   if (all_classes_at_once(request)) request.options.loss = Hinge{};
@@ -300,7 +298,7 @@ Watching::Watching(const TrainRequest& request, const Context& context, Session&
 TrainObserver Watching::observer() {
   const Terminal& terminal = session_.terminal;
   TrainObserver observer;
-  observer.say = [&](const std::string& sentence) { terminal.say(sentence); };
+  observer.say = [&](const std::string& sentence) { terminal.say(in_flags(sentence)); };
   observer.packing.stop = &session_.stop;
   observer.packing.observer = [&](const PackProgress& done) {
     packing_.update(done.bytes_read, done.total_bytes, grouped(done.rows) + " rows");
@@ -341,9 +339,7 @@ std::string summary_words(const Summary& summary, uint64_t memory_bytes, double 
                      human_bytes(peak_resident_bytes()), human_bytes(memory_bytes), seconds);
 }
 
-nlohmann::ordered_json summary_json(const StoreInfo& info, const Summary& summary, double pack_seconds,
-                                    double total_seconds) {
-  using Json = nlohmann::ordered_json;
+Json summary_json(const StoreInfo& info, const Summary& summary, double pack_seconds, double total_seconds) {
   constexpr std::array<const char*, 5> kTerminations = {"converged", "pass_limit", "time_limit", "interrupted",
                                                         "stalled"};
   const Certificate certificate = summary.total();
@@ -366,7 +362,7 @@ nlohmann::ordered_json summary_json(const StoreInfo& info, const Summary& summar
                {"gap", summary.certified() ? Json(summary.largest_gap()) : Json(nullptr)},
                {"certified", summary.certified()},
                {"termination", kTerminations[static_cast<size_t>(summary.termination)]},
-               {"solver", name_of_method(summary.plan.method)},
+               {"solver", summary.plan.method_name()},
                {"plan", summary.plan.describe()}};
   if (summary.column_steps.steps > 0)
     json["full_steps"] = summary.column_steps.full_share();  // of Newton, along a feature

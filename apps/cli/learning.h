@@ -3,10 +3,10 @@
 
 #include <CLI/App.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "base/json.h"
 #include "cli/commands/commands.h"
 #include "cli/show/trace.h"
 #include "cli/show/train_progress.h"
@@ -48,7 +48,6 @@ std::string summary_words(const Summary& summary, uint64_t memory_bytes, double 
 void save_or_explain(const TrainRequest& request, TrainReport& report, const std::string& state);
 
 // The keys that all three share: rows, passes, bytes_read, seconds, memory, certificate, plan.
-nlohmann::ordered_json summary_json(const StoreInfo& info, const Summary& summary, double pack_seconds,
-                                    double total_seconds);
+Json summary_json(const StoreInfo& info, const Summary& summary, double pack_seconds, double total_seconds);
 
 }  // namespace linblock::cli

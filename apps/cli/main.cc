@@ -15,8 +15,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/version.h"
 #include "cli/commands/commands.h"
 #include "cli/numbers.h"
+#include "cli/show/words.h"
 #include "cli/suggest.h"
 
 namespace linblock::cli {
@@ -111,7 +113,7 @@ int run(int count, char** words) {
   set_interrupt_flag(&session.stop);
 
   CLI::App app("linblock trains linear classifiers on data larger than memory, to a certified optimum.", "linblock");
-  app.set_version_flag("--version", "linblock 0.1.0");
+  app.set_version_flag("--version", fmt::format("linblock {}", kVersion));
   app.require_subcommand(1);
   app.footer(
       "\nBegin with:\n  linblock generate documents -o data.svm\n  linblock pack data.svm -o data.store\n  linblock "
@@ -150,7 +152,7 @@ int run(int count, char** words) {
     session.terminal.complain(explain(app, error, count, words));
     return kUsage;
   } catch (const Error& error) {
-    session.terminal.complain(error.what());
+    session.terminal.complain(message_of(error));
     return exit_code(error.kind());
   } catch (const std::bad_alloc&) {
     session.terminal.complain("the system has no more memory to give: use a smaller --memory, or close other programs");

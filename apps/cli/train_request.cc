@@ -40,7 +40,7 @@ constexpr std::array<OwnOption, 10> kOwnOptions = {{{"--schedule", {"dual"}},
                                                     {"--block-solver", {"indexed"}}}};
 
 void check_state_options(const TrainRequest& request) {
-  const std::optional<Method> method = method_of(request);
+  const std::optional<AnyMethod> method = method_of(request);
   const bool primal = method && is_primal(*method);
   const bool has_state = request.solver == "dual" || request.solver == "pegasos";
   const std::string name = all_classes_at_once(request) ? request.multiclass : request.solver;
@@ -56,13 +56,14 @@ void check_state_options(const TrainRequest& request) {
 
 // As the solvers themselves would, but before packing.
 void check_loss(const TrainRequest& request) {
-  const std::optional<Method> method = method_of(request);
+  const std::optional<AnyMethod> method = method_of(request);
   if (request.solver == "indexed") {
     if (std::holds_alternative<Logistic>(request.options.loss))
       fail(ErrorKind::usage,
            "indexed is for hinge and squared-hinge: with logistic loss every row matters, and no index can leave any "
            "out");
-    if (request.indexed.newton && !std::holds_alternative<SquaredHinge>(request.options.loss))
+    if (request.indexed.block_solver == BlockSolver::newton &&
+        !std::holds_alternative<SquaredHinge>(request.options.loss))
       fail(ErrorKind::usage, "--block-solver newton needs --loss squared-hinge: the hinge has no curvature");
   }
   if (!method || !is_primal(*method)) return;
@@ -107,7 +108,7 @@ void check_options(const TrainRequest& request, const CLI::App& command) {
   check_loss(request);
   TrainOptions options = request.options;
   options.choose_method = !method_of(request);
-  options.solve.method = method_of(request).value_or(DualBlock{});
+  options.solve.method = method_of(request).value_or(Dual{});
   check_truncation(options, request.keep_state);
   if (request.solver == "pegasos" && std::holds_alternative<Logistic>(request.options.loss))
     fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
@@ -116,7 +117,7 @@ void check_options(const TrainRequest& request, const CLI::App& command) {
 // What --warm goes on from. A run that was interrupted may have it in its checkpoint already.
 void check_warm(const TrainRequest& request) {
   if (request.options.warm.empty() || path_kind(request.checkpoint_folder()) == PathKind::directory) return;
-  if (const std::optional<Method> method = method_of(request); method && is_primal(*method))
+  if (const std::optional<AnyMethod> method = method_of(request); method && is_primal(*method))
     ModelRows(request.options.warm);
   else
     check_state(state_path(request.options.warm));
@@ -146,7 +147,7 @@ void settle_truncation(TrainRequest& request, const CLI::App& command) {
 
 }  // namespace
 
-std::optional<Method> method_of(const TrainRequest& request) {
+std::optional<AnyMethod> method_of(const TrainRequest& request) {
   if (request.multiclass != "one-vs-rest" && !all_classes_at_once(request))
     fail(ErrorKind::usage, "--multiclass '{}' is not one-vs-rest or crammer-singer", request.multiclass);
   if (all_classes_at_once(request)) return CrammerSinger{};
@@ -214,7 +215,7 @@ void check_request(TrainRequest& request, const CLI::App& command) {
   if (request.model.empty()) fail(ErrorKind::usage, "--output is empty: name the model's file");
   check_choices(request, command);
   check_outputs(request);
-  check_inputs(request.options.test, "--test");
+  check_test_inputs(request.options.test);
   check_warm(request);
 }
 

@@ -12,10 +12,10 @@ struct TrainRequest {
   TrainOptions options;
   std::string multiclass = "one-vs-rest";
   std::string solver = {};  // empty: chosen from the data
-  DualBlock dual;
+  Dual dual;
   Pegasos pegasos;
-  PrimalColumn primal;
-  IndexedBlock indexed;
+  Primal primal;
+  Indexed indexed;
   std::optional<ColumnOrder> order;  // of features; none: as the solver has it
   std::string model;
   std::string trace;
@@ -31,8 +31,9 @@ struct TrainRequest {
   std::string checkpoint_folder(const std::string& purpose) const;
 };
 
+inline bool is_primal(const AnyMethod& method) { return abilities_of(method).primal; }
 // Nothing where it is to be chosen from the data.
-std::optional<Method> method_of(const TrainRequest& request);
+std::optional<AnyMethod> method_of(const TrainRequest& request);
 inline bool all_classes_at_once(const TrainRequest& request) { return request.multiclass == "crammer-singer"; }
 
 // Before hours of packing and training: fills in what the options imply, and throws for options that do not go together

@@ -1,8 +1,8 @@
 #include "base/own_files.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "base/error.h"
 #include "base/file.h"
 
 namespace linblock {
@@ -71,10 +71,11 @@ std::optional<std::string> foreign_entry(const std::string& directory, const Own
   return {};
 }
 
-void expect_own(const std::string& directory, const OwnDirectory& kind, std::string_view remedy) {
+void expect_own(const std::string& directory, const OwnDirectory& kind, std::vector<Remedy> remedies) {
   if (const auto foreign = foreign_entry(directory, kind))
-    fail(ErrorKind::usage, "'{}' cannot be used as a {}: linblock did not write '{}' and will not delete it; {}",
-         directory, kind.what, *foreign, remedy);
+    fail(ErrorKind::usage, std::move(remedies),
+         "'{}' cannot be used as a {}: linblock did not write '{}' and will not delete it", directory, kind.what,
+         *foreign);
 }
 
 void remove_own_files(const std::string& directory, const OwnDirectory& kind, std::string_view kept) {
@@ -95,7 +96,7 @@ void remove_own_file(const std::string& directory, const OwnDirectory& kind, std
 }
 
 void remove_own_directory(const std::string& directory, const OwnDirectory& kind, std::string_view first) {
-  expect_own(directory, kind, "move it away");
+  expect_own(directory, kind, {say("move it away")});
   if (!first.empty()) remove_file(in(directory, first));
   remove_own_files(directory, kind);
   remove_empty_directory(directory);

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace linblock {
 
 // True of a header that was cut short, too.
@@ -33,7 +35,7 @@ bool is_own_file(const std::string& directory, const OwnDirectory& kind, std::st
 // The first entry that linblock did not write, or nothing.
 std::optional<std::string> foreign_entry(const std::string& directory, const OwnDirectory& kind);
 // Throws ErrorKind::usage that names such an entry.
-void expect_own(const std::string& directory, const OwnDirectory& kind, std::string_view remedy);
+void expect_own(const std::string& directory, const OwnDirectory& kind, std::vector<Remedy> remedies);
 // Deletes a directory of this kind; with anything foreign in it, nothing is deleted and expect_own's error is thrown.
 // `first` goes first: without it, what a kill leaves is known to be worthless.
 void remove_own_directory(const std::string& directory, const OwnDirectory& kind, std::string_view first = {});

@@ -11,6 +11,11 @@ struct Sigmoid {
   double slope = 0;
   double offset = 0;
 
+  static void visit_fields(auto& self, auto&& field) {
+    field("slope", self.slope);
+    field("offset", self.offset);
+  }
+
   double probability(double decision) const;
   // Of what is next to nothing too, and never infinite.
   double log_probability(double decision) const;

@@ -44,8 +44,10 @@ std::optional<std::string_view> beginning_of(std::string_view name) {
     plain = plain || is_plain;
     name.remove_prefix(end);
   }
-  return plain ? std::string_view() : kSnapshotMagic;
+  return plain ? std::string_view() : kSnapshotFamily;
 }
+
+Remedy another_directory() { return say("name another directory with `checkpoint`"); }
 
 }  // namespace
 
@@ -58,10 +60,10 @@ CheckpointDirectory::CheckpointDirectory(const std::string& path, bool is_the_us
   switch (path_kind(path)) {
     case PathKind::absent: make_directory(path); break;
     case PathKind::directory: stays_ = is_the_users; break;
-    default: fail(ErrorKind::usage, "'{}' exists and is no directory: name another with --checkpoint", path);
+    default: fail(ErrorKind::usage, {another_directory()}, "'{}' exists and is no directory", path);
   }
   try {
-    expect_own(path, checkpoint_directory(), "name another directory with --checkpoint");
+    expect_own(path, checkpoint_directory(), {another_directory()});
     lock_.emplace(FileLock::acquire_temporary(fmt::format("{}/{}", path, kLockName), "training"));
   } catch (...) {
     if (!stays_) remove_empty_directory(path);
@@ -77,7 +79,7 @@ CheckpointDirectory::~CheckpointDirectory() {
 void CheckpointDirectory::forget() {
   for (const char* name : {"STATE.stages", "STATE"}) {
     const std::string path = fmt::format("{}/{}", path_, name);
-    if (file_begins_as(path, kSnapshotMagic)) remove_file(path);
+    if (file_begins_as(path, kSnapshotFamily)) remove_file(path);
   }
   remove_own_files(path_, checkpoint_directory(), kLockName);
 }

@@ -3,16 +3,16 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "learn/stages.h"
-#include "solve/core/run.h"
+#include "solve/solve.h"
 
 namespace linblock {
 
 Store open_store(const TrainOptions& options, uint32_t folds, const TrainObserver& observer, Source& source) {
   if (folds < kLeastFolds || folds > kMostFolds)
-    fail(ErrorKind::usage, "--folds {}: there can be {} to {}", folds, kLeastFolds, kMostFolds);
+    fail(ErrorKind::usage, "`folds` {}: there can be {} to {}", folds, kLeastFolds, kMostFolds);
   Store store = open_store(options, observer, source);
   if (folds > source.info.rows)
-    fail(ErrorKind::input, "--folds {}: there are only {} rows, and each fold needs one", folds, source.info.rows);
+    fail(ErrorKind::input, "`folds` {}: there are only {} rows, and each fold needs one", folds, source.info.rows);
   return store;
 }
 
@@ -61,10 +61,10 @@ CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const 
                 options.fresh);
   if (stages.resumed()) observer.say("going on from the checkpoint '" + context.checkpoint.path + "'");
   HeldOutRows held(store, classes, folds, options.solve.seed);
-  if (stages.left() != nullptr) {
-    result.summary = restore_summary(*stages.left());
-    held.restore(*stages.left(), "held out");
-  }
+  stages.restore([&](FieldReader& from) {
+    from("summary", result.summary);
+    from("held_out", held);
+  });
   for (size_t group = stages.done(); group < result.groups; ++group) {
     Problem part = problem;
     part.tasks.assign(problem.tasks.begin() + static_cast<ptrdiff_t>(group * count / result.groups),
@@ -77,9 +77,9 @@ CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const 
       fail(ErrorKind::interrupted, "interrupted: without a checkpoint nothing is left of it");
     add_summary(summary, result.summary);
     if (group + 1 == result.groups) break;  // the answer stands: it must not be lost to a disk that is full
-    stages.finish([&](SnapshotWriter& to) {
-      save_summary(result.summary, to);
-      held.save(to, "held out");
+    stages.finish([&](FieldWriter& to) {
+      to("summary", result.summary);
+      to("held_out", held);
     });
   }
   result.folds = held.folds();

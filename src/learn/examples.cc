@@ -35,8 +35,8 @@ uint64_t for_each_row_of_text(const std::vector<std::string>& inputs, const Exam
     options.context.observer({.bytes_read = source.bytes_read(), .total_bytes = source.total_bytes(), .rows = count});
     if (piece.first) line = 0;
     if (piece.too_long)
-      fail(ErrorKind::memory, "{}:{}:1: this line is too long for --memory: give more", source.name(piece.input),
-           line + 1);
+      fail(ErrorKind::memory, {say("give more `memory`")}, "{}:{}:1: this line is too long for the memory",
+           source.name(piece.input), line + 1);
     parse_svmlight({piece.text.data(), piece.size}, {.index_zero = options.index_base == 0, .label_optional = true},
                    rows);
     if (!rows.bad().empty()) {
@@ -89,13 +89,13 @@ bool is_store(const std::string& path) {
   return path_kind(path) == PathKind::directory && path_kind(manifest_path(path)) == PathKind::file;
 }
 
-void check_inputs(const std::vector<std::string>& inputs, std::string_view option) {
+void check_test_inputs(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     if (input == "-" || path_kind(input) == PathKind::other)
-      fail(ErrorKind::usage, "{} is read again after each pass: give a file, not standard input or a pipe", option);
-    if (path_kind(input) == PathKind::absent) fail(ErrorKind::input, "{}: there is no '{}'", option, input);
+      fail(ErrorKind::usage, "`test` is read again after each pass: give a file, not standard input or a pipe");
+    if (path_kind(input) == PathKind::absent) fail(ErrorKind::input, "`test`: there is no '{}'", input);
     if (path_kind(input) == PathKind::directory && !is_store(input))
-      fail(ErrorKind::input, "{}: '{}' is a folder and not a store", option, input);
+      fail(ErrorKind::input, "`test`: '{}' is a folder and not a store", input);
   }
 }
 

@@ -41,7 +41,7 @@ bool is_store(const std::string& path);
 
 // Of data that is read several times, before any work: throws where a path is absent, standard input, or a folder that
 // is no store. `option` names them in the message.
-void check_inputs(const std::vector<std::string>& inputs, std::string_view option);
+void check_test_inputs(const std::vector<std::string>& inputs);
 
 // Returns how many there were; none at all is ErrorKind::input. Told to stop: ErrorKind::interrupted.
 uint64_t for_each_example(const std::vector<std::string>& inputs, const ExampleOptions& options,

@@ -91,12 +91,12 @@ double HeldOutRows::distance(const HeldOutRows& others) const {
   return size > 0 ? std::sqrt(apart / size) : 0;
 }
 
-void HeldOutRows::save(SnapshotWriter& to, const std::string& name) const {
-  to.put(name, std::span<const Held>(rows_));
-}
+void HeldOutRows::save(FieldWriter& to) const { to("rows", rows_); }
 
-void HeldOutRows::restore(const SnapshotReader& from, const std::string& name) {
-  from.take(name, std::span<Held>(rows_));
+void HeldOutRows::restore(FieldReader& from) {
+  from("rows", std::span(rows_));
+  for (const Held& held : rows_)
+    if (held.fold != kNowhere && held.fold >= folds_) from.refuse_value("rows.fold");
 }
 
 Spread accuracy_of(const std::vector<FoldResult>& folds) {

@@ -37,8 +37,8 @@ class HeldOutRows {
   // How far the decisions are from others, relative to their size.
   double distance(const HeldOutRows& others) const;
 
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  void save(FieldWriter& to) const;
+  void restore(FieldReader& from);
 
  private:
   static constexpr uint32_t kNowhere = UINT32_MAX;
@@ -47,6 +47,13 @@ class HeldOutRows {
     int32_t label = 0;
     int32_t predicted = 0;
     float decision = 0;  // the largest of those that were made so far
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("fold", self.fold);
+      field("label", self.label);
+      field("predicted", self.predicted);
+      field("decision", self.decision);
+    }
   };
 
   void look_at_row(const Row& row, const Problem& problem, std::span<const Task> tasks,

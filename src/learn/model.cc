@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/own_files.h"
 #include "base/threads.h"
 #include "store/chunk/format.h"
@@ -20,8 +20,6 @@
 namespace linblock {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kMostMetadata = uint64_t{64} << 20;
 constexpr uint64_t kWeightsPerPiece = 32768;
@@ -51,11 +49,32 @@ constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kSectionBeginning = "# linblock-model ";
 constexpr int kSectionVersion = 1;
 
+// {"name": "huber-hinge", "huber": "0.5"}
+Json loss_json(AnyLoss loss) {
+  Json json = {{"name", name_of(loss)}};
+  for (const Setting& setting : settings_of(loss)) json[setting.name] = setting.get();
+  return json;
+}
+
+AnyLoss loss_from(const std::string& path, const Json& json) {
+  const auto refuse = [&](const std::string& why) {
+    fail(ErrorKind::damaged, "'{}' has a loss that cannot be: {}", path, why);
+  };
+  const std::optional<AnyLoss> made = Losses::make(json.at("name").text());
+  if (!made) refuse(fmt::format("'{}' is unknown to this version", json.at("name").text()));
+  AnyLoss loss = *made;
+  for (const Setting& setting : settings_of(loss))
+    if (const std::string wrong = setting.set(json.at(setting.name).text()); !wrong.empty())
+      refuse(fmt::format("its {} {}", setting.name, wrong));
+  return loss;
+}
+
 std::string section_of(const Model& model) {
   Json json = {
       {"index_base", model.index_base}, {"normalized", model.normalized}, {"against_rest", model.against_rest}};
   json["calibration"] = Json::array();
   for (const Sigmoid& sigmoid : model.calibration) json["calibration"].push_back({sigmoid.slope, sigmoid.offset});
+  if (model.loss) json["loss"] = loss_json(*model.loss);
   return fmt::format("{}{} {}\n", kSectionBeginning, kSectionVersion, json.dump());
 }
 
@@ -214,16 +233,20 @@ void ModelRows::Words::read_header(Model& model) {
 namespace {
 
 // The section, or MODEL.json of 0.1.0: `path` is where it stands.
-void take_metadata(const std::string& path, const nlohmann::json& json, Model& model) {
-  const double index_base = json.at("index_base");
+void take_metadata(const std::string& path, const Json& json, Model& model) {
+  const double index_base = json.at("index_base").number();
   if (index_base != 0 && index_base != 1)
     fail(ErrorKind::damaged, "'{}' has the index base {}: only 0 and 1 are possible", path, index_base);
   model.index_base = static_cast<int>(index_base);
-  model.normalized = json.at("normalized");
-  model.against_rest = json.at("against_rest");
-  const auto pairs = json.find("calibration");
-  if (pairs == json.end()) return;
-  for (const auto& pair : pairs->get<std::vector<std::vector<double>>>()) {
+  model.normalized = json.at("normalized").flag();
+  model.against_rest = json.at("against_rest").flag();
+  if (const Json* const loss = json.find("loss"); loss != nullptr && loss->is_object())
+    model.loss = loss_from(path, *loss);
+  const Json* const pairs = json.find("calibration");
+  if (pairs == nullptr) return;
+  for (const Json& item : pairs->items()) {
+    std::vector<double> pair;
+    for (const Json& value : item.items()) pair.push_back(value.number());
     if (pair.size() != 2 || !std::isfinite(pair[0]) || !std::isfinite(pair[1]))
       fail(ErrorKind::damaged, "'{}' has a calibration that is not a slope and an offset: train the model again", path);
     model.calibration.push_back({.slope = pair[0], .offset = pair[1]});
@@ -233,9 +256,9 @@ void take_metadata(const std::string& path, const nlohmann::json& json, Model& m
          model.calibration.size(), model.columns());
 }
 
-nlohmann::json parse_json(const std::string& path) {
+Json parse_json(const std::string& path) {
   const std::vector<unsigned char> bytes = read_whole_file(path, kMostMetadata);
-  return nlohmann::json::parse(bytes.begin(), bytes.end());
+  return Json::parse(bytes);
 }
 
 // A model of 0.1.0 has in MODEL.json what others have in their section; beside LIBLINEAR's stands nothing of ours.
@@ -247,13 +270,13 @@ void read_old_metadata(const std::string& path, Model& model) {
     return;
   }
   try {
-    const nlohmann::json json = parse_json(beside);
+    const Json json = parse_json(beside);
     if (json.contains("model_checksum")) {
       model.warning = fmt::format("'{}' is of another model than '{}', and is ignored", beside, path);
       return;
     }
     take_metadata(beside, json, model);
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const JsonError& error) {
     fail(ErrorKind::damaged, "'{}' cannot be understood: {}", beside, error.what());
   }
 }
@@ -271,8 +294,8 @@ void read_section(const std::string& path, std::string_view section, Model& mode
     refuse(fmt::format("it is of version {}, and this linblock knows version {}", version, kSectionVersion));
   section.remove_prefix(static_cast<size_t>(end - section.data()));
   try {
-    take_metadata(path, nlohmann::json::parse(section), model);
-  } catch (const nlohmann::json::exception& wrong) {
+    take_metadata(path, Json::parse(section), model);
+  } catch (const JsonError& wrong) {
     refuse(wrong.what());
   }
 }
@@ -418,8 +441,10 @@ void write_model(const std::string& path, const Model& model, uint64_t rows, con
     rename_path(temporary_path(beside), beside);
     sync_directory(parent_directory(path));
   } catch (const Error& error) {
-    throw PartlySaved(error.kind(), fmt::format("the model is saved in '{}', but something beside it is not: {}", path,
-                                                error.what()));
+    throw PartlySaved(
+        error.kind(),
+        fmt::format("the model is saved in '{}', but something beside it is not: {}", path, error.sentence()),
+        error.remedies());
   }
 }
 
@@ -452,7 +477,7 @@ void save_model(const std::string& path, const Model& model, const ModelColumns&
 
 ModelRows::ModelRows(const std::string& path) {
   if (path_kind(path) == PathKind::directory)
-    fail(ErrorKind::input, "'{}' is a folder, not a model: name the file that 'linblock train -o' wrote", path);
+    fail(ErrorKind::input, {say("name the file that 'linblock train' wrote")}, "'{}' is a folder, not a model", path);
   words_ = std::make_unique<Words>(path);
   words_->read_header(header_);
   // A weight takes two characters at least, so the file bounds what may be allocated.

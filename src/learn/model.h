@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "learn/calibrate.h"
 #include "learn/model_columns.h"
+#include "objective/losses/losses.h"
 #include "store/chunk/row.h"
 #include "store/core/store.h"
 
@@ -20,6 +22,7 @@ namespace linblock {
 
 struct Model {
   std::string solver_type;           // LIBLINEAR's name, such as L2R_L1LOSS_SVC_DUAL
+  std::optional<AnyLoss> loss;       // where LIBLINEAR has no name for it, and the one above stands in for it
   std::vector<int32_t> labels;       // decision > 0 gives labels[0]; several columns: the largest decides
   uint64_t features = 0;             // rows of weights, without the bias
   double bias = -1;                  // the value of the constant feature; below 0: none
@@ -32,7 +35,7 @@ struct Model {
 
   // Of two classes one column is enough, except where all classes were trained at once.
   size_t columns() const { return labels.size() == 2 && solver_type != "MCSVM_CS" ? 1 : labels.size(); }
-  bool has_probability() const { return !calibration.empty() || solver_type.starts_with("L2R_LR"); }
+  bool has_probability() const { return !calibration.empty() || liblinear_has_probabilities(solver_type); }
 
   // One decision value a column. Features the model does not know are left out and counted.
   void decide(std::span<const uint32_t> index, std::span<const float> value, std::span<double> decisions,

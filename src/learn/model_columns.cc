@@ -40,23 +40,30 @@ void ModelColumns::add(const Store& store, std::vector<std::vector<float>> group
     std::move(group.begin(), group.end(), std::back_inserter(columns_));
     return;
   }
-  SnapshotWriter writer(next_file());
-  writer.put("count", static_cast<uint64_t>(group.size()));
-  for (size_t i = 0; i < group.size(); ++i) writer.put(fmt::format("{}", i), std::span<const float>(group[i]));
-  writer.commit();
+  SnapshotWriter file(next_file());
+  FieldWriter to(file);
+  to("count", uint64_t{group.size()});
+  for (size_t i = 0; i < group.size(); ++i) to(numbered("column", i), group[i]);
+  file.commit();
   group.clear();
   add_from_file();
 }
 
 void ModelColumns::add_from_file() {
-  files_.push_back(std::make_unique<SnapshotReader>(next_file()));
-  const auto count = files_.back()->take<uint64_t>("count");
-  for (uint64_t i = 0; i < count; ++i) places_.push_back({files_.back().get(), fmt::format("{}", i)});
+  files_.push_back(std::make_unique<FieldReader>(next_file()));
+  FieldReader& from = *files_.back();
+  const auto count = from.take<uint64_t>("count");
+  for (uint64_t i = 0; i < count; ++i) {
+    const std::string name = numbered("column", i);
+    places_.push_back({.file = &from, .name = name, .rows = from.count<float>(name)});
+    if (places_.back().rows != places_.front().rows) from.refuse_value(name);
+  }
+  from.finish();
 }
 
 uint64_t ModelColumns::rows() const {
   if (!columns_.empty()) return columns_.front().size();
-  return places_.empty() ? 0 : places_.front().file->count<float>(places_.front().name);
+  return places_.empty() ? 0 : places_.front().rows;
 }
 
 void ModelColumns::read(size_t column, uint64_t first, std::span<float> out) const {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/snapshot.h"
+#include "base/fields.h"
 #include "store/core/store.h"
 
 namespace linblock {
@@ -35,10 +35,11 @@ class ModelColumns {
 
   std::string path_;
   std::vector<std::vector<float>> columns_;
-  std::vector<std::unique_ptr<SnapshotReader>> files_;  // one a group
+  std::vector<std::unique_ptr<FieldReader>> files_;  // one per group
   struct Place {
-    const SnapshotReader* file = nullptr;
+    const FieldReader* file = nullptr;
     std::string name = {};
+    uint64_t rows = 0;
   };
   std::vector<Place> places_;
 };

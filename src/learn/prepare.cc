@@ -1,12 +1,13 @@
 #include "learn/prepare.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
+#include "base/version.h"
 #include "learn/examples.h"
 #include "solve/choose.h"
 #include "store/columns/columns.h"
@@ -18,8 +19,6 @@
 namespace linblock {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // What the text and the packing options were: a store is used again only while both are the same.
 std::string fingerprint(const TrainOptions& options) {
@@ -42,13 +41,16 @@ std::string fingerprint(const TrainOptions& options) {
               {"index_base", pack.index_base},
               {"weights", pack.weights},
               {"max_bad_rows", pack.max_bad_rows}}
-      .dump(1, ' ', false, Json::error_handler_t::replace);  // names of files may not be UTF-8
+      .dump(1);
 }
+
+Remedy another_place() { return say("name another place with `store`"); }
 
 // The label that counts as +1, then the one that stands for the others.
 std::vector<int32_t> one_against_rest(const StoreInfo& info, int32_t positive) {
   if (!info.labels.contains(positive))
-    fail(ErrorKind::input, "--positive {}: no row has this label; 'linblock info' lists them", positive);
+    fail(ErrorKind::input, {say("choose one of the labels that 'linblock info' lists")},
+         "`positive` {}: no row has this label", positive);
   if (info.labels.size() == 2)
     return {positive,
             info.labels.begin()->first == positive ? info.labels.rbegin()->first : info.labels.begin()->first};
@@ -58,7 +60,7 @@ std::vector<int32_t> one_against_rest(const StoreInfo& info, int32_t positive) {
 std::map<int32_t, double> choose_class_weights(const StoreInfo& info, const TrainOptions& options) {
   for (const auto& [label, weight] : options.class_weights)
     if (!info.labels.contains(label))
-      fail(ErrorKind::input, "--class-weight {}={}: no row has this label", label, weight);
+      fail(ErrorKind::input, "`class_weight` {}={}: no row has this label", label, weight);
   if (!options.balanced) return options.class_weights;
   std::map<int32_t, double> weights;
   for (const auto& [label, rows] : info.labels)
@@ -70,7 +72,7 @@ std::map<int32_t, double> choose_class_weights(const StoreInfo& info, const Trai
 // The old store makes room for the new one, which may need its disk space. It becomes what a killed pack leaves: at
 // every moment there is either the whole old store or none, and the next pack deletes what is left of it.
 void give_up_store(const std::string& store) {
-  expect_own(store, store_directory(), "move it away, or name another place with --store");
+  expect_own(store, store_directory(), {say("move it away"), another_place()});
   const std::string partial = partial_path(store);
   if (path_kind(partial) == PathKind::directory) {
     const FileLock lock = FileLock::acquire(fmt::format("{}/{}", partial, format::kLockName), "packing", store);
@@ -89,7 +91,8 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
   }
   const bool piped = std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end();
   if (piped && options.store.empty())
-    fail(ErrorKind::usage, "standard input is packed before training: say where with --store DIR");
+    fail(ErrorKind::usage, {say("name one with `store` DIR")},
+         "standard input is packed before training, and the store needs a place");
   std::string store = options.store.empty() ? options.inputs.front() + ".linblock" : options.store;
   while (store.size() > 1 && store.back() == '/') store.pop_back();
   PackOptions packing = options.pack;
@@ -97,10 +100,8 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
   if (is_store(store)) {
     const std::string source = fmt::format("{}/{}", store, format::kSourceName);
     if (path_kind(source) != PathKind::file)
-      fail(ErrorKind::usage,
-           "'{0}' is a store that was not made by train: train on it with 'linblock train {0}', or name another place "
-           "with --store",
-           store);
+      fail(ErrorKind::usage, {say("train on it with 'linblock train {}'", store), another_place()},
+           "'{}' is a store that was not made by train", store);
     const std::vector<unsigned char> found = read_whole_file(source, uint64_t{1} << 24);
     const std::string text(found.begin(), found.end());
     const std::string made = source_line(read_manifest(store));
@@ -171,7 +172,7 @@ Classes choose_classes(const StoreInfo& info, const TrainOptions& options) {
     fail(ErrorKind::input, "every row has the label {}: a classifier needs two classes",
          info.labels.empty() ? 0 : info.labels.begin()->first);
   Classes classes;
-  classes.all_at_once = std::holds_alternative<CrammerSinger>(options.solve.method);
+  classes.all_at_once = abilities_of(options.solve.method).tasks == TaskKind::all_classes;
   if (classes.all_at_once) {
     for (const auto& [label, rows] : info.labels) classes.labels.push_back(label);
     classes.positives = {classes.labels.front()};  // which has no meaning then
@@ -219,8 +220,9 @@ TrainOptions settle(const TrainOptions& options, const Store& store, const Conte
     observer.say(fmt::format("{}: {}{}", describe_data(problem), name_of(options.solve.method),
                              options.method_reason.empty() ? "" : ", because " + options.method_reason));
   }
-  if (goes_over_columns(settled.solve.method)) make_columns(store, context, observer);
-  if (std::holds_alternative<IndexedBlock>(settled.solve.method)) make_index(store, options.bias, context, observer);
+  const Reads reads = abilities_of(settled.solve.method).reads;
+  if (reads == Reads::columns) make_columns(store, context, observer);
+  if (reads == Reads::index) make_index(store, options.bias, context, observer);
   return settled;
 }
 
@@ -234,10 +236,10 @@ Context watched(const Context& context, const TrainObserver& observer) {
 }
 
 std::string solver_type(const TrainOptions& options) {
-  if (std::holds_alternative<CrammerSinger>(options.solve.method)) return "MCSVM_CS";
-  if (std::holds_alternative<Hinge>(options.loss)) return "L2R_L1LOSS_SVC_DUAL";
-  const std::string type = std::holds_alternative<Logistic>(options.loss) ? "L2R_LR" : "L2R_L2LOSS_SVC";
-  return is_primal(options.solve.method) ? type : type + "_DUAL";
+  const Abilities abilities = abilities_of(options.solve.method);
+  if (!abilities.liblinear_name.empty()) return std::string(abilities.liblinear_name);
+  const LiblinearNames names = liblinear_names(options.loss);
+  return std::string(abilities.primal ? names.primal : names.dual);
 }
 
 Store open_store(const TrainOptions& options, const TrainObserver& observer, Source& source) {
@@ -251,16 +253,17 @@ Store open_store(const TrainOptions& options, const TrainObserver& observer, Sou
   } catch (const Error& error) {
     const bool is_own = !(options.inputs.size() == 1 && is_store(options.inputs.front()));
     if (error.kind() != ErrorKind::damaged || !is_own) throw;
-    fail(ErrorKind::damaged, "{}\nThis store was made from the text: remove it, and train makes it again",
-         error.what());
+    fail(ErrorKind::damaged, {say("remove it, and train makes it again")}, "{}\nThis store was made from the text",
+         error.sentence());
   }
 }
 
 std::string identity_of(const TrainOptions& options, const Context& context, const StoreInfo& info) {
   std::string text;
   const auto line = [&](std::string_view name, const auto& value) { text += fmt::format("{}: {}\n", name, value); };
+  line("version", kVersion);
   line("store", fmt::format("{:016x}", info.id));
-  line("loss", name_of(options.loss));
+  text += identity_of(options.loss);
   line("cost", options.cost);
   line("bias", options.bias);
   line("truncate", options.truncate ? fmt::to_string(*options.truncate) : "no");
@@ -268,24 +271,7 @@ std::string identity_of(const TrainOptions& options, const Context& context, con
   std::string weights = options.balanced ? "balanced" : "";
   for (const auto& [label, weight] : options.class_weights) weights += fmt::format(" {}={}", label, weight);
   line("class weights", weights);
-  line("solver", name_of(options.solve.method));
-  if (const auto* dual = std::get_if<DualBlock>(&options.solve.method)) {
-    line("schedule", dual->schedule == Schedule::fixed ? "fixed" : "recomposed");
-    line("blocks", dual->blocks);
-    line("block order", dual->sequence == BlockSequence::permuted ? "permuted" : "sequential");
-    line("cache fraction", dual->cache_fraction ? fmt::to_string(*dual->cache_fraction) : "auto");
-    line("inner", dual->converge ? "converge" : dual->inner == 0 ? "auto" : fmt::to_string(dual->inner));
-  }
-  if (const auto* pegasos = std::get_if<Pegasos>(&options.solve.method)) line("step", pegasos->step);
-  if (const auto* primal = std::get_if<PrimalColumn>(&options.solve.method)) {
-    line("order", static_cast<int>(primal->order));
-    line("exponential", static_cast<int>(primal->exponential));
-  }
-  if (const auto* cmls = std::get_if<Cmls>(&options.solve.method)) line("order", static_cast<int>(cmls->order));
-  if (const auto* indexed = std::get_if<IndexedBlock>(&options.solve.method)) {
-    line("query", indexed->query);
-    line("block solver", indexed->newton ? "newton" : "dual");
-  }
+  text += identity_of(options.solve.method);
   line("tolerance", options.solve.tolerance);
   line("seed", options.solve.seed);
   line("memory", context.memory_bytes);

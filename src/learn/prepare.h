@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 #include "store/core/pack.h"
 
 namespace linblock {

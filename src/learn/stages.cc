@@ -1,7 +1,6 @@
 #include "learn/stages.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "base/error.h"
@@ -50,12 +49,13 @@ Stages::Stages(const Checkpoint& checkpoint, std::string identity, bool fresh)
     }
     const std::string then = without_stage(SnapshotReader(path).take_text("identity"));
     if (then != checkpoint_.identity)
-      fail(ErrorKind::usage, "'{}' is a checkpoint of another run:{}\nGive the same options, or --fresh to begin anew",
+      fail(ErrorKind::usage, {say("give the same options"), start_over()}, "'{}' is a checkpoint of another run:{}",
            path, differences(then, checkpoint_.identity));
     resumed_ = true;
   }
   if (path_kind(path_) == PathKind::file) {
-    left_ = std::make_unique<SnapshotReader>(path_);
+    left_.emplace(path_);
+    left_->take<std::string>("identity");  // compared above
     done_ = left_->take<uint64_t>("done");
   }
   // A kill between the end of a stage and the removal of its checkpoint leaves one that is no longer wanted.
@@ -70,15 +70,23 @@ Checkpoint Stages::checkpoint() const {
   return next;
 }
 
-void Stages::finish(const std::function<void(SnapshotWriter&)>& save) {
+bool Stages::restore(const std::function<void(FieldReader&)>& restore) {
+  if (!left_) return false;
+  restore(*left_);
+  left_->finish();
+  left_.reset();
+  return true;
+}
+
+void Stages::finish(const std::function<void(FieldWriter&)>& save) {
   ++done_;
   if (!checkpoint_.wanted()) return;
-  SnapshotWriter writer(path_);
-  writer.put("identity", checkpoint_.identity);
-  writer.put("done", static_cast<uint64_t>(done_));
-  save(writer);
-  writer.commit();
-  left_ = std::make_unique<SnapshotReader>(path_);
+  SnapshotWriter file(path_);
+  FieldWriter to(file);
+  to("identity", checkpoint_.identity);
+  to("done", done_);
+  save(to);
+  file.commit();
   if (path_kind(checkpoint_.path) == PathKind::file) remove_file(checkpoint_.path);
 }
 
@@ -102,41 +110,6 @@ void add_summary(const Summary& part, Summary& whole) {
   whole.truncate = part.truncate;
   whole.truncated.insert(whole.truncated.end(), part.truncated.begin(), part.truncated.end());
   whole.support_vectors.insert(whole.support_vectors.end(), part.support_vectors.begin(), part.support_vectors.end());
-}
-
-void save_summary(const Summary& summary, SnapshotWriter& to) {
-  to.put("certificates", std::span<const Certificate>(summary.certificates));
-  to.put("summary", std::span<const double>(
-                        std::array{static_cast<double>(summary.termination), summary.has_dual ? 1.0 : 0.0,
-                                   static_cast<double>(summary.passes), static_cast<double>(summary.costs.bytes),
-                                   summary.costs.read_seconds, summary.costs.decode_seconds, summary.costs.wait_seconds,
-                                   summary.solve_seconds, summary.certify_seconds, summary.total_seconds}));
-  summary.plan.save(to);
-  to.put("truncated", std::span<const TruncatedResult>(summary.truncated));
-  to.put("truncate", summary.truncate.value_or(0));
-  to.put("support vectors", std::span<const uint64_t>(summary.support_vectors));
-}
-
-Summary restore_summary(const SnapshotReader& from) {
-  Summary summary;
-  summary.plan = Plan::restore(from);
-  summary.certificates.resize(from.count<Certificate>("certificates"));
-  from.take("certificates", std::span<Certificate>(summary.certificates));
-  std::array<double, 10> numbers{};
-  from.take("summary", std::span<double>(numbers));
-  summary.termination = static_cast<Termination>(static_cast<int>(numbers[0]));
-  summary.has_dual = numbers[1] != 0;
-  summary.passes = static_cast<int>(numbers[2]);
-  summary.costs = {static_cast<uint64_t>(numbers[3]), numbers[4], numbers[5], numbers[6]};
-  summary.solve_seconds = numbers[7];
-  summary.certify_seconds = numbers[8];
-  summary.total_seconds = numbers[9];
-  summary.truncated.resize(from.count<TruncatedResult>("truncated"));
-  from.take("truncated", std::span<TruncatedResult>(summary.truncated));
-  if (!summary.truncated.empty()) summary.truncate = from.take<double>("truncate");
-  summary.support_vectors.resize(from.count<uint64_t>("support vectors"));
-  from.take("support vectors", std::span<uint64_t>(summary.support_vectors));
-  return summary;
 }
 
 }  // namespace linblock

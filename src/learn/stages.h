@@ -3,11 +3,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 
-#include "base/snapshot.h"
-#include "solve/core/solver.h"
+#include "base/fields.h"
+#include "solve/solve.h"
 
 namespace linblock {
 
@@ -19,19 +19,19 @@ class Stages {
 
   size_t done() const { return done_; }
   bool resumed() const { return resumed_; }
-  // What the stages before have left; null where there were none.
-  const SnapshotReader* left() const { return left_.get(); }
+  // What the stages before have left: `restore` reads all of it. False: there were none.
+  bool restore(const std::function<void(FieldReader&)>& restore);
   // For the solver of the next stage.
   Checkpoint checkpoint() const;
   // The stage is done: what `save` writes is all that later ones will find.
-  void finish(const std::function<void(SnapshotWriter&)>& save);
+  void finish(const std::function<void(FieldWriter&)>& save);
 
  private:
   Checkpoint checkpoint_;
   std::string path_;
   size_t done_ = 0;
   bool resumed_ = false;
-  std::unique_ptr<SnapshotReader> left_;
+  std::optional<FieldReader> left_;
 };
 
 // Of two identities, the lines that differ, as "memory: 64 then, 128 now".
@@ -42,7 +42,5 @@ SolveOptions with_time_left(const SolveOptions& options, const Stopwatch& since)
 
 // What one solve adds to several.
 void add_summary(const Summary& part, Summary& whole);
-void save_summary(const Summary& summary, SnapshotWriter& to);
-Summary restore_summary(const SnapshotReader& from);
 
 }  // namespace linblock

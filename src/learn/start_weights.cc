@@ -39,7 +39,7 @@ StartWeights start_weights(const std::string& path, const Problem& problem) {
     start.solutions.back().weights.resize(problem.weights(), 0.0F);
   }
   if (start.known == 0)
-    fail(ErrorKind::input, "--warm '{}': it tells other labels apart than this training; leave out --warm", path);
+    fail(ErrorKind::input, {leave_out("warm")}, "`warm` '{}': it tells other labels apart than this training", path);
   const Store store = Store::open(problem.store->path());  // with a feature map that is gone again afterwards
   std::vector<float> row(model.columns());
   const auto set = [&](size_t weight, double factor) {

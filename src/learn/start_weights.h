@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 
 namespace linblock {
 

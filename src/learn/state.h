@@ -8,21 +8,41 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/fields.h"
 #include "base/file.h"
-#include "base/snapshot.h"
 #include "learn/prepare.h"
 
 namespace linblock {
 
 // What a state that is not there, or damaged, leaves to be done.
-inline constexpr const char* kStateRemedy =
-    "train that model with --keep-state, use --solver newton, which needs nothing but the model, or leave out --warm";
+std::vector<Remedy> state_remedies();
 
 // Where a chunk of the store stood when the state was made.
 struct ChunkPlace {
   uint64_t segment = 0;
   uint64_t number = 0;
   uint64_t rows = 0;
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("segment", self.segment);
+    field("number", self.number);
+    field("rows", self.rows);
+  }
+};
+
+// What a state has beside the arrays of its tasks: "task.3.v", and "task.3.alpha" with "ids" of all rows or, of
+// Pegasos, "task.3.steps".
+struct StateHeader {
+  std::string identity = {};
+  std::vector<int32_t> positives = {};  // one per task
+  std::vector<ChunkPlace> chunks = {};
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("identity", self.identity);
+    field("positives", self.positives);
+    field("chunks", self.chunks);
+  }
 };
 
 std::vector<ChunkPlace> places_of(const Store& store);

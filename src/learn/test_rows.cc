@@ -49,7 +49,7 @@ void TestRows::for_each(const std::vector<Solution>& solutions,
                                .memory_bytes = kUsedOfReading * reading_bytes_,
                                .context = {.stop = stop_}};
   for_each_example(options_.test, reading, [&](const Example& example) {
-    if (!example.label) fail(ErrorKind::input, "--test: a row has no label, so it cannot be tested on");
+    if (!example.label) fail(ErrorKind::input, "`test`: a row has no label, so it cannot be tested on");
     index.clear();
     value.clear();
     for (size_t k = 0; k < example.index.size(); ++k) {
@@ -97,13 +97,6 @@ TestResult TestRows::result() const {
   for (const Best& best : best_)
     if (classes_.is_right(best.label, best.predicted)) ++result.correct;
   return result;
-}
-
-void TestRows::save(SnapshotWriter& to) const { to.put("test rows", std::span<const Best>(best_)); }
-
-void TestRows::restore(const SnapshotReader& from) {
-  best_.resize(from.count<Best>("test rows"));
-  from.take("test rows", std::span<Best>(best_));
 }
 
 }  // namespace linblock

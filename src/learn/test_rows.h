@@ -24,8 +24,7 @@ class TestRows {
   void add(const std::vector<Solution>& solutions, size_t first);
   TestResult result() const;
 
-  void save(SnapshotWriter& to) const;
-  void restore(const SnapshotReader& from);
+  static void visit_fields(auto& self, auto&& field) { field("rows", self.best_); }
 
  private:
   void for_each(const std::vector<Solution>& solutions,
@@ -41,6 +40,12 @@ class TestRows {
     int32_t label = 0;
     int32_t predicted = 0;
     double decision = 0;
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("label", self.label);
+      field("predicted", self.predicted);
+      field("decision", self.decision);
+    }
   };
   std::vector<Best> best_;
 };

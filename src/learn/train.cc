@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/threads.h"
+#include "base/version.h"
 #include "learn/examples.h"
 #include "learn/stages.h"
 #include "learn/start_weights.h"
@@ -16,14 +16,12 @@
 #include "learn/truncated_json.h"
 #include "learn/warm_start.h"
 #include "objective/class_certificate.h"
-#include "solve/core/run.h"
+#include "solve/solve.h"
 #include "solve/truncated/truncated.h"
 
 namespace linblock {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr uint32_t kCalibrationParts = 1'000'000;
 
@@ -60,7 +58,7 @@ class HeldOutScores {
 
   Sigmoid fit(size_t task) const {
     if (scores_[task].empty())
-      fail(ErrorKind::input, "--calibrate: no row is held out; give a larger share, or leave it out");
+      fail(ErrorKind::input, {say("give a larger share"), leave_out("calibrate")}, "`calibrate`: no row is held out");
     return fit_sigmoid(scores_[task], right_[task]);
   }
 
@@ -94,7 +92,7 @@ class Training {
         problem_(make_problem(store, options, classes_)),
         test_(options, store, classes_, context),
         state_(options.keep_state, context.checkpoint.wanted() ? context.checkpoint.path + ".kept" : "",
-               !std::holds_alternative<Pegasos>(options.solve.method), store, problem_) {
+               abilities_of(options.solve.method).start == Start::duals, store, problem_) {
     context_.handed_on = &rows_;
     context_.reserved_bytes += test_.reserved_bytes();
     if (options.calibrate > 0) hold_out_rows();
@@ -119,10 +117,10 @@ class Training {
              problem_.tasks.size());
       report.columns = ModelColumns(context_.checkpoint.path + ".column");
     }
-    if (stages.left() != nullptr) take_up(*stages.left(), report);
+    stages.restore([&](FieldReader& from) { restore(from, stages.done(), report); });
     for (size_t number = stages.done(); number < groups_; ++number) {
       train_group(number, stages.checkpoint(), report);
-      if (groups_ > 1) stages.finish([&](SnapshotWriter& to) { save(to, report); });
+      if (groups_ > 1) stages.finish([&](FieldWriter& to) { visit_fields(*this, report, to); });
     }
     if (test_.wanted() && groups_ > 1) report.test = test_.result();
     report.model.calibration = calibration_;
@@ -153,7 +151,7 @@ class Training {
 
   void begin_warm(size_t number, const Problem& problem, const Context& context, std::vector<Solution>& solutions,
                   SolveOptions& solving) {
-    if (is_primal(options_.solve.method)) {
+    if (abilities_of(options_.solve.method).start == Start::weights) {
       StartWeights start = start_weights(options_.warm, problem);
       if (number == 0)
         observer_.say(fmt::format("going on from the weights of '{}'{}", options_.warm,
@@ -217,22 +215,27 @@ class Training {
       report.columns.add(store_, std::move(weights), context_.threads);
       report.model = make_model(store_, {}, classes_.labels, options_.bias, solver_type(options_));
     }
-    report.model.against_rest = classes_.against_rest;
+    finish_model(report.model);
   }
 
-  void save(SnapshotWriter& to, const TrainReport& report) const {
-    save_summary(report.summary, to);
-    to.put("calibration", std::span<const Sigmoid>(calibration_));
-    test_.save(to);
+  void finish_model(Model& model) const {
+    model.against_rest = classes_.against_rest;
+    if (!liblinear_names(options_.loss).exact) model.loss = options_.loss;
   }
 
-  void take_up(const SnapshotReader& from, TrainReport& report) {
-    report.summary = restore_summary(from);
-    calibration_.resize(from.count<Sigmoid>("calibration"));
-    from.take("calibration", std::span<Sigmoid>(calibration_));
+  static void visit_fields(auto& self, auto& report, auto&& field) {
+    field("summary", report.summary);
+    field("calibration", self.calibration_);
+    field("test", self.test_);
+  }
+
+  // `done`: so many groups are.
+  void restore(FieldReader& from, size_t done, TrainReport& report) {
+    visit_fields(*this, report, from);
+    if (done > groups_ || report.summary.certificates.size() != first_of(done)) from.refuse_value("done");
     while (report.columns.size() < report.summary.certificates.size()) report.columns.add_from_file();
     report.model = make_model(store_, {}, classes_.labels, options_.bias, solver_type(options_));
-    test_.restore(from);
+    finish_model(report.model);
   }
 
   const TrainOptions& options_;
@@ -256,15 +259,15 @@ void check_truncation(const TrainOptions& options, bool keep_state) {
   if (!options.truncate) return;
   if (!options.choose_method) check_truncated(options.solve.method, *options.truncate);
   if (keep_state)
-    fail(ErrorKind::usage,
-         "--truncate keeps no state: which rows are outliers is found anew. Leave out --keep-state; --warm can begin "
-         "with the state of a model without --truncate");
+    fail(ErrorKind::usage, {leave_out("keep_state")},
+         "`truncate` keeps no state: each run finds the outliers again. `warm` can start from the state of a model "
+         "without `truncate`");
 }
 
 TrainReport train(const TrainOptions& asked, const Context& context, const TrainObserver& observer, bool dry_run,
                   std::vector<Solution> start) {
   check_truncation(asked, !asked.keep_state.empty());
-  check_inputs(asked.test, "--test");  // before hours of packing and training, not after them
+  check_test_inputs(asked.test);  // before hours of packing and training, not after them
   TrainReport report;
   const Store store = open_store(asked, observer, report);
   const TrainOptions options = settle(asked, store, context, observer);
@@ -290,11 +293,11 @@ void save_trained(const std::string& path, const TrainOptions& options, TrainRep
 std::string describe_model(const TrainOptions& options, const TrainReport& report) {
   const Summary& summary = report.summary;
   const Certificate certificate = summary.total();
-  Json json = {{"program", "linblock 0.1.0"},
+  Json json = {{"program", fmt::format("linblock {}", kVersion)},
                {"loss", name_of(options.loss)},
                {"cost", options.cost},
                {"bias", options.bias},
-               {"solver", name_of_method(summary.plan.method)},
+               {"solver", summary.plan.method_name()},
                {"tolerance", options.solve.tolerance},
                {"seed", options.solve.seed},
                {"labels", report.model.labels},
@@ -310,6 +313,8 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                {"dual", summary.certified() ? Json(certificate.dual) : Json(nullptr)},
                {"gap", summary.certified() ? Json(summary.largest_gap()) : Json(nullptr)},
                {"plan", summary.plan.describe()}};
+  AnyLoss loss = options.loss;
+  for (const Setting& setting : settings_of(loss)) json[setting.name] = setting.get();
   add_truncated(summary, json);
   for (const Sigmoid& sigmoid : report.model.calibration)
     json["calibration"].push_back({sigmoid.slope, sigmoid.offset});

@@ -1,18 +1,17 @@
 // What reports say of truncated losses and support vectors.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
-#include "solve/core/solver.h"
+#include "base/json.h"
+#include "solve/solve.h"
 
 namespace linblock {
 
-inline nlohmann::ordered_json truncated_json(const TruncatedResult& result) {
+inline Json truncated_json(const TruncatedResult& result) {
   return {{"objective", result.objective}, {"outliers", result.outliers}, {"outer_steps", result.outer_steps}};
 }
 
 // Of all tasks together.
-inline void add_truncated(const Summary& summary, nlohmann::ordered_json& json) {
+inline void add_truncated(const Summary& summary, Json& json) {
   if (summary.truncate) {
     json["truncated"] = {{"s", *summary.truncate}};
     json["truncated"].update(truncated_json(summary.truncated_total()));
@@ -21,7 +20,7 @@ inline void add_truncated(const Summary& summary, nlohmann::ordered_json& json) 
 }
 
 // Of one; where all groups of tasks knew them.
-inline void add_truncated(const Summary& summary, size_t task, nlohmann::ordered_json& json) {
+inline void add_truncated(const Summary& summary, size_t task, Json& json) {
   if (summary.truncate) json["truncated"] = truncated_json(summary.truncated[task]);
   if (summary.support_vectors.size() == summary.certificates.size())
     json["support_vectors"] = summary.support_vectors[task];

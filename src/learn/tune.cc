@@ -9,7 +9,7 @@
 #include "base/dot.h"
 #include "base/error.h"
 #include "learn/stages.h"
-#include "solve/core/run.h"
+#include "solve/solve.h"
 
 namespace linblock {
 
@@ -79,7 +79,7 @@ double largest_norm(const Store& store, double bias, const Context& context) {
 double smallest_useful_cost(const Store& store, const TrainOptions& options, const Context& context) {
   const double norm = store.info().normalized && options.bias < 0 ? 1 : largest_norm(store, options.bias, context);
   const double sum = static_cast<double>(store.info().rows) * std::max(norm, 1e-30);
-  const double cost = std::holds_alternative<Logistic>(options.loss) ? 1 / sum : 1 / (2 * sum);
+  const double cost = std::visit([&](const auto& loss) { return loss.smallest_useful_cost(sum); }, options.loss);
   return std::pow(2, std::floor(std::log2(std::min(cost, kLargestCost))));
 }
 
@@ -107,8 +107,9 @@ class Path {
     context_.observer = [&observer](const PassReport& pass) { observer.pass(pass, {}); };
     context_.handed_on = &rows_;
     models_ = folds_ * classes_.positives.size();
-    const bool duals = std::holds_alternative<DualBlock>(options.solve.method);
-    warm_ = duals || is_primal(options.solve.method);
+    const Start start_with = abilities_of(options.solve.method).start;
+    const bool duals = start_with == Start::duals;
+    warm_ = duals || start_with == Start::weights;
     const uint64_t start =
         classes_.positives.size() *
         ((duals ? store.info().physical_rows() * Duals::kBytesPerRow : 0) + problem_.weights() * sizeof(float));
@@ -179,30 +180,30 @@ class Path {
 
   bool done(const Tuning& tuning) const { return tuning.costs.size() == costs_.size(); }
 
-  void save(SnapshotWriter& to, const Tuning& tuning) const {
-    to.put("costs", std::span<const TunedCost>(tuning.costs));
-    to.put("place", std::span<const uint64_t>(std::array<uint64_t, 2>{tuning.best, unchanged_}));
-    last_->save(to, "held out");
+  void save(FieldWriter& to, const Tuning& tuning) const {
+    visit_fields(*this, tuning, to);
     save_solutions(tuning.start, "start", to);
     save_solutions(previous_, "previous", to);
-    save_summary(tuning.summary, to);
   }
 
-  void restore(const SnapshotReader& from, Tuning& tuning) {
-    tuning.costs.resize(from.count<TunedCost>("costs"));
-    from.take("costs", std::span<TunedCost>(tuning.costs));
-    std::array<uint64_t, 2> place{};
-    from.take("place", std::span<uint64_t>(place));
-    tuning.best = place[0];
-    unchanged_ = place[1];
+  void restore(FieldReader& from, Tuning& tuning) {
     last_.emplace(store_, classes_, folds_, options_.solve.seed);
-    last_->restore(from, "held out");
+    visit_fields(*this, tuning, from);
+    if (tuning.costs.empty() || tuning.costs.size() > costs_.size()) from.refuse_value("costs");
+    if (tuning.best >= tuning.costs.size()) from.refuse_value("best");
     tuning.start = restore_solutions(from, "start", warm_ ? classes_.positives.size() : 0);
     previous_ = restore_solutions(from, "previous", warm_ ? models_ : 0);
-    tuning.summary = restore_summary(from);
   }
 
  private:
+  static void visit_fields(auto& self, auto& tuning, auto&& field) {
+    field("costs", tuning.costs);
+    field("best", tuning.best);
+    field("summary", tuning.summary);
+    field("unchanged", self.unchanged_);
+    field("held_out", *self.last_);
+  }
+
   Plan plan_for(size_t count, Context context) const {
     Problem problem = problem_;
     problem.tasks.assign(count * models_, {.cost = 1});
@@ -226,10 +227,8 @@ class Path {
       Context without_file = context_;
       without_file.checkpoint = {};
       plan_for(1, without_file);  // says what is too large
-      fail(ErrorKind::memory,
-           "the {} models of one cost do not fit --memory with the duals of all rows: give a little more memory, or "
-           "use fewer --folds",
-           models_);
+      fail(ErrorKind::memory, {say("give a little more `memory`"), say("use fewer `folds`")},
+           "the {} models of one cost do not fit in the memory with the duals of all rows", models_);
     }
     while (count < std::min(kCostsInReading, costs_.size())) {
       const size_t more = count + 1;
@@ -271,26 +270,26 @@ class Path {
     return means;
   }
 
-  static void save_solutions(const std::vector<Solution>& solutions, const std::string& name, SnapshotWriter& to) {
+  static void save_solutions(const std::vector<Solution>& solutions, std::string_view name, const FieldWriter& all) {
     for (size_t i = 0; i < solutions.size(); ++i) {
-      const Solution& one = solutions[i];
-      to.put(fmt::format("{} {} weights", name, i),
-             std::span<const float>(one.weights_of_duals.empty() ? one.weights : one.weights_of_duals));
-      to.put(fmt::format("{} {} duals", name, i), std::span<const double>(solutions[i].duals.all()));
+      const Solution& solution = solutions[i];
+      FieldWriter to = all.inside(numbered(name, i));
+      to("weights", solution.weights_of_duals.empty() ? solution.weights : solution.weights_of_duals);
+      to("duals", solution.duals.all());
     }
   }
 
-  std::vector<Solution> restore_solutions(const SnapshotReader& from, const std::string& name, size_t count) const {
+  std::vector<Solution> restore_solutions(const FieldReader& all, std::string_view name, size_t count) const {
     std::vector<Solution> solutions;
     for (size_t i = 0; i < count; ++i) {
-      Solution one{.weights = std::vector<float>(problem_.weights())};
-      from.take(fmt::format("{} {} weights", name, i), std::span<float>(one.weights));
-      const std::string duals = fmt::format("{} {} duals", name, i);
-      if (from.count<double>(duals) > 0) {
-        one.duals = Duals(store_);
-        from.take(duals, one.duals.all());
+      FieldReader from = all.inside(numbered(name, i));
+      Solution solution{.weights = std::vector<float>(problem_.weights())};
+      from("weights", std::span(solution.weights));
+      if (from.count<double>("duals") > 0) {
+        solution.duals = Duals(store_);
+        from("duals", solution.duals.all());
       }
-      solutions.push_back(std::move(one));
+      solutions.push_back(std::move(solution));
     }
     return solutions;
   }
@@ -322,24 +321,24 @@ std::vector<double> parse_costs(const std::string& text) {
   const bool listed = text.find(',') != std::string::npos;
   std::vector<double> numbers = numbers_between(text, listed ? ',' : ':');
   if (numbers.size() < 2 || (!listed && numbers.size() > 3))
-    fail(ErrorKind::usage, "--costs '{}' is not FROM:TO:FACTOR, such as 0.01:100:10, or a list, such as 0.1,1,10",
+    fail(ErrorKind::usage, "`costs` '{}' is not FROM:TO:FACTOR, such as 0.01:100:10, or a list, such as 0.1,1,10",
          text);
   const bool good =
       std::all_of(numbers.begin(), numbers.end(), [](double one) { return one > 0 && std::isfinite(one); });
   if (listed) {
-    if (!good) fail(ErrorKind::usage, "--costs '{}': costs are above 0", text);
+    if (!good) fail(ErrorKind::usage, "`costs` '{}': costs are above 0", text);
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   } else {
     const double factor = numbers.size() == 3 ? numbers[2] : kPathFactor;
-    if (!good || factor <= 1) fail(ErrorKind::usage, "--costs '{}': costs are above 0 and the factor is above 1", text);
+    if (!good || factor <= 1) fail(ErrorKind::usage, "`costs` '{}': costs are above 0 and the factor is above 1", text);
     if (numbers[1] < numbers[0])
-      fail(ErrorKind::usage, "--costs '{}' has no cost: it ends at {} and begins at {}", text, numbers[1], numbers[0]);
+      fail(ErrorKind::usage, "`costs` '{}' has no cost: it ends at {} and begins at {}", text, numbers[1], numbers[0]);
     numbers = costs_between(numbers[0], numbers[1], factor);
   }
   if (numbers.size() > kMostCosts)
-    fail(ErrorKind::usage, "--costs '{}' has more than {} costs{}", text, kMostCosts,
-         listed ? "" : ": use a larger factor");
+    fail(ErrorKind::usage, {listed ? say("list fewer") : say("use a larger factor")},
+         "`costs` '{}' has more than {} costs", text, kMostCosts);
   return numbers;
 }
 
@@ -360,10 +359,8 @@ Tuning tune(const TrainOptions& asked, uint32_t folds, const std::optional<std::
                             fmt::join(wanted, ",")),
                 options.fresh);
   if (stages.resumed()) observer.say("going on from the checkpoint '" + context.checkpoint.path + "'");
-  if (stages.left() != nullptr) {
-    path.restore(*stages.left(), tuning);
+  if (stages.restore([&](FieldReader& from) { path.restore(from, tuning); }))
     for (const TunedCost& cost : tuning.costs) on_cost(cost);
-  }
   observer.say(fmt::format("{} costs from {:.3g} to {:.3g}, {} folds; {} {} at a time", wanted.size(), wanted.front(),
                            wanted.back(), folds, path.at_once(), path.at_once() == 1 ? "cost" : "costs"));
   const auto ended = [&] {
@@ -376,11 +373,11 @@ Tuning tune(const TrainOptions& asked, uint32_t folds, const std::optional<std::
     path.train_next(tuning, stages.checkpoint());
     last = ended();
     try {
-      stages.finish([&](SnapshotWriter& to) { path.save(to, tuning); });
+      stages.finish([&](FieldWriter& to) { path.save(to, tuning); });
     } catch (const Error& error) {
       if (!last) throw;
-      observer.say(
-          fmt::format("{}\nThe answer stands; killed from here on, the last costs are trained again", error.what()));
+      observer.say(fmt::format("{}\nThe answer stands; killed from here on, the last costs are trained again",
+                               error.sentence()));
     }
     for (size_t i = before; i < tuning.costs.size(); ++i) on_cost(tuning.costs[i]);
   }

@@ -20,6 +20,15 @@ struct TunedCost {
   double auc = 0;        // mean of the folds, two classes; 0: none
   int passes = 0;        // of the reading that it shared with its neighbours
   double seconds = 0;
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("cost", self.cost);
+    field("accuracy", self.accuracy);
+    field("deviation", self.deviation);
+    field("auc", self.auc);
+    field("passes", self.passes);
+    field("seconds", self.seconds);
+  }
 };
 
 // As far as a person can tell: in hundredths of a percent. What is less is chance.

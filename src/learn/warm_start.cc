@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/snapshot.h"
 #include "learn/stages.h"
 #include "learn/state.h"
 
@@ -20,13 +19,10 @@ class RowFinder {
  public:
   static constexpr uint64_t kNew = UINT64_MAX;
 
-  RowFinder(const SnapshotReader& state, const Store& store) : store_(store) {
-    std::vector<ChunkPlace> then(state.count<ChunkPlace>("chunks"));
-    state.take("chunks", std::span<ChunkPlace>(then));
+  RowFinder(const FieldReader& state, const std::vector<ChunkPlace>& then, const Store& store) : store_(store) {
     std::map<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>> known;  // first row, rows
     uint64_t row = 0;
     for (const ChunkPlace& place : then) {
-      checked_size(place.rows, format::kMostChunkRows, "the state: a chunk's number of rows");
       known[{place.segment, place.number}] = {row, place.rows};
       row += place.rows;
     }
@@ -41,7 +37,7 @@ class RowFinder {
     // Rows of chunks that are no longer there may stand in others: compact keeps their ids.
     for (const auto& [place, rows] : known) {
       std::vector<uint64_t> ids(rows.second);
-      state.take_part("ids", rows.first, std::span<uint64_t>(ids));
+      state.take_part("ids", rows.first, std::span(ids));
       for (uint64_t i = 0; i < ids.size(); ++i) lost_.emplace_back(ids[i], rows.first + i);
     }
     std::sort(lost_.begin(), lost_.end());
@@ -83,7 +79,7 @@ class RowFinder {
 };
 
 // Row by row, the alphas of one task that stand at these places of the state.
-void take_alphas(const SnapshotReader& state, const std::string& name, std::span<const uint64_t> places,
+void take_alphas(const FieldReader& state, const std::string& name, std::span<const uint64_t> places,
                  std::span<double> alphas) {
   std::fill(alphas.begin(), alphas.end(), 0.0);
   for (size_t row = 0; row < places.size();) {
@@ -122,7 +118,7 @@ class Readings {
 // v of a task, a range of features at a time: as it was, or anew from its duals.
 class WeightsOfDuals {
  public:
-  WeightsOfDuals(const SnapshotReader& state, const Problem& problem, uint64_t memory_bytes, const Readings& readings)
+  WeightsOfDuals(FieldReader& state, const Problem& problem, uint64_t memory_bytes, const Readings& readings)
       : state_(state),
         problem_(problem),
         readings_(readings),
@@ -173,11 +169,35 @@ class WeightsOfDuals {
   }
 
  private:
-  const SnapshotReader& state_;
+  FieldReader& state_;
   const Problem& problem_;
   const Readings& readings_;
   uint64_t at_once_;
 };
+
+// The state, open: its header is read and compared, and all of its arrays are there.
+FieldReader open_state(const std::string& path, const TrainOptions& options, const Problem& problem,
+                       StateHeader& header) {
+  check_state(path);
+  FieldReader state(path, state_remedies());
+  StateHeader::visit_fields(header, state);
+  if (const std::string now = state_identity(options, problem); header.identity != now)
+    fail(ErrorKind::usage, {say("give the same ones"), leave_out("warm")},
+         "`warm`: '{}' does not belong to this store and these options:{}\n", path, differences(header.identity, now));
+  uint64_t rows = 0;
+  for (const ChunkPlace& chunk : header.chunks)
+    rows += checked_size(chunk.rows, format::kMostChunkRows, "the state: a chunk's number of rows");
+  const bool has_duals = state.has("ids");
+  if (has_duals && state.count<uint64_t>("ids") != rows) state.refuse_value("ids");
+  for (size_t task = 0; task < header.positives.size(); ++task) {
+    FieldReader own = state.inside(numbered("task", task));
+    if (own.count<double>("v") < (problem.has_bias() ? 1 : 0)) own.refuse_value("v");
+    if (!has_duals) own.take<uint64_t>("steps");
+    if (has_duals && own.count<double>("alpha") != rows) own.refuse_value("alpha");
+  }
+  state.finish();
+  return state;
+}
 
 }  // namespace
 
@@ -192,21 +212,17 @@ std::string WarmStart::describe() const {
 
 WarmStart warm_start(const std::string& path, const TrainOptions& options, const Problem& problem,
                      const std::string& duals_in_file, const Context& context, const VObserver& on_v) {
-  check_state(path);
-  const SnapshotReader state(path, kStateRemedy);
-  const std::string then = state.take_text("identity");
-  const std::string now = state_identity(options, problem);
-  if (then != now)
-    fail(ErrorKind::usage,
-         "--warm: '{}' does not belong to this store and these options:{}\nGive the same ones, or train without --warm",
-         path, differences(then, now));
-  std::vector<int32_t> positives(state.count<int32_t>("positives"));
-  state.take("positives", std::span<int32_t>(positives));
+  StateHeader header;
+  FieldReader state = open_state(path, options, problem, header);
+  const std::vector<int32_t>& positives = header.positives;
   const Store& store = *problem.store;
   WarmStart warm;
   warm.solutions.resize(problem.tasks.size());
   const auto old_task = [&](const Task& task) {
     return static_cast<size_t>(std::find(positives.begin(), positives.end(), task.positive) - positives.begin());
+  };
+  const auto name_of = [](size_t task, std::string_view array) {
+    return fmt::format("{}.{}", numbered("task", task), array);
   };
   Readings readings(context, 1 + 2 * problem.tasks.size());  // of all rows, then for v and duals of each task
   const WeightsOfDuals weights(state, problem, context.memory_bytes, readings);
@@ -219,15 +235,15 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
       const size_t old = old_task(problem.tasks[i]);
       if (old == positives.size()) continue;
-      weights.set(fmt::format("{} v", old), problem.tasks[i], {}, false, {}, warm.solutions[i], observe(i));
-      warm.solutions[i].steps = state.take<uint64_t>(fmt::format("{} steps", old));
+      weights.set(name_of(old, "v"), problem.tasks[i], {}, false, {}, warm.solutions[i], observe(i));
+      warm.solutions[i].steps = state.take<uint64_t>(name_of(old, "steps"));
     }
     return warm;
   }
   const auto share_of = [&](uint32_t chunk) {
     return static_cast<double>(chunk) / static_cast<double>(store.chunks().size());
   };
-  RowFinder finder(state, store);
+  RowFinder finder(state, header.chunks, store);
   std::vector<uint64_t> places;
   std::vector<uint32_t> shrunk;  // chunks with rows that were removed
   std::vector<uint32_t> all;
@@ -263,7 +279,7 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
     solution.duals.set_base_version(duals_in_file.empty() ? 0 : kWarmVersion);
     solution.weights.assign(problem.weights(), 0);
     const size_t old = old_task(task);
-    const std::string name = fmt::format("{} alpha", old);
+    const std::string name = name_of(old, "alpha");
     // The alphas that rows of a chunk had: of those that stay, or of those that leave.
     const auto alphas_of = [&](uint32_t chunk, const Chunk& rows, bool stay, std::span<double> alphas) {
       finder.find(chunk, places);
@@ -281,7 +297,7 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
       });
       warm.recomputed = warm.recomputed || anew;
       weights.set(
-          fmt::format("{} v", old), task, anew || task.held_out.parts > 0 ? all : shrunk, anew,
+          name_of(old, "v"), task, anew || task.held_out.parts > 0 ? all : shrunk, anew,
           [&](uint32_t chunk, const Chunk& rows, std::span<double> alphas) { alphas_of(chunk, rows, anew, alphas); },
           solution, observe(i));
     }

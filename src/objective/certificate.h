@@ -25,6 +25,11 @@ struct Certificate {
   }
   // A bound above what it bounds: a defect of linblock or of the machine. It certifies nothing.
   bool contradicts_itself() const { return dual > primal; }
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("primal", self.primal);
+    field("dual", self.dual);
+  }
 };
 
 Certificate certificate_of(const SquaredNorm& w2, const LossSum& losses, const DualSum& duals, const SquaredNorm& v2);

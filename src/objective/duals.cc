@@ -59,7 +59,7 @@ void Duals::fetch(std::span<const uint32_t> chunks) {
     file_.read_exactly_at(bytes, place_of(chunk, version_[chunk]));
     const size_t checked = bytes.size() - kChecksumBytes;
     if (checksum(bytes.first(checked), mix64(version_[chunk], chunk)) != load<uint64_t>(bytes.data() + checked))
-      fail(ErrorKind::damaged, "'{}' is damaged: the duals of chunk {} have a wrong checksum; --fresh begins anew",
+      fail(ErrorKind::damaged, {start_over()}, "'{}' is damaged: the duals of chunk {} have a wrong checksum",
            file_.path(), chunk);
     std::memcpy(alphas.data(), bytes.data(), alphas.size_bytes());
     std::memcpy(rests.data(), bytes.data() + alphas.size_bytes(), rests.size());

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "objective/loss.h"
+#include "objective/losses/losses.h"
 #include "objective/row_set.h"
 #include "store/core/store.h"
 

@@ -49,6 +49,13 @@ class LongSum {
     return 2 * kUnit * std::abs(value()) + relative * relative * sizes_;
   }
 
+  static void visit_fields(auto& self, auto&& field) {
+    field("sum", self.sum_);
+    field("rest", self.rest_);
+    field("sizes", self.sizes_);
+    field("terms", self.terms_);
+  }
+
  private:
   double sum_ = 0;
   double rest_ = 0;
@@ -103,6 +110,11 @@ class LossSum {
   void add_rounding(double rounding) { rounding_ += rounding; }
   double value() const { return sum_.value(); }
   double rounding() const { return rounding_ + sum_.rounding(); }
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("sum", self.sum_);
+    field("rounding", self.rounding_);
+  }
 
  private:
   LongSum sum_;

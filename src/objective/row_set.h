@@ -3,10 +3,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <string>
+#include <span>
 #include <vector>
-
-#include "base/snapshot.h"
 
 namespace linblock {
 
@@ -28,9 +26,8 @@ class RowSet {
   }
   bool operator==(const RowSet&) const = default;
 
-  void save(SnapshotWriter& to, const std::string& name) const { to.put(name, std::span<const uint64_t>(words_)); }
-  // Into a set of as many ids.
-  void restore(const SnapshotReader& from, const std::string& name) { from.take(name, std::span<uint64_t>(words_)); }
+  // Read into a set of as many ids.
+  static void visit_fields(auto& self, auto&& field) { field("words", std::span(self.words_)); }
 
  private:
   static uint64_t words_of(uint64_t ids) { return (ids + 63) / 64; }

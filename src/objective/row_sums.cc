@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <stdexcept>
 #include <type_traits>
 
 #include "base/dot.h"
@@ -38,22 +39,16 @@ double dot_with(const Row& row, const RowSums::Cell* cells) {
   return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
-// Alphas a of this loss, all multiplied by s, add s * growing(a) - s^2 / 2 * shrinking(a) to the dual, or, where that
-// is not so, growing(a) at s = 1.
-double growing(const SquaredHinge&, double alpha, double) { return alpha; }
-double shrinking(const SquaredHinge&, double alpha, double cost) { return alpha * alpha / (2 * cost); }
-double growing(const Logistic& loss, double alpha, double cost) { return loss.dual_value(alpha, cost); }
-double shrinking(const Logistic&, double, double) { return 0; }
-
+// Only methods that asked for a smooth loss come here.
 template <typename Visitor>
-auto visit_curved(const AnyLoss& any, const Visitor& visitor) {
+auto visit_smooth(const AnyLoss& any, const Visitor& visitor) {
   using Result = std::invoke_result_t<const Visitor&, const SquaredHinge&>;
   return std::visit(
-      [&](const auto& loss) -> Result {
-        if constexpr (CurvedLoss<std::decay_t<decltype(loss)>>)
+      [&]<class L>(const L& loss) -> Result {
+        if constexpr (SmoothLoss<L>)
           return visitor(loss);
         else
-          fail(ErrorKind::usage, "the hinge loss has no curvature: use --solver dual, or --loss squared-hinge");
+          throw std::logic_error(fmt::format("the {} loss has no curvature", L::kName));
       },
       any);
 }
@@ -91,7 +86,7 @@ void RowSums::begin_losses(std::span<const float> weights) {
   rounded_norm_ = std::sqrt(squared_norm_of(weights).value);
 }
 
-template <CurvedLoss L>
+template <SmoothLoss L>
 void RowSums::evaluate(const L& loss, const Chunk& chunk, std::span<RowState> states, Lane& lane) {
   Cell* const cells = lane.cells.data();
   for (size_t i = 0; i < chunk.rows(); ++i) {
@@ -114,8 +109,13 @@ void RowSums::evaluate(const L& loss, const Chunk& chunk, std::span<RowState> st
     state.cost = static_cast<float>(cost);
     lane.totals.losses += cost * loss.value(margin);
     if (alpha == 0 && curvature == 0) continue;
-    lane.totals.alphas.add(growing(loss, alpha, cost));
-    lane.totals.squares.add(shrinking(loss, alpha, cost));
+    if constexpr (QuadraticDual<L>) {
+      lane.totals.alphas.add(loss.dual_linear(alpha, cost));
+      lane.totals.squares.add(loss.dual_square(alpha, cost));
+      lane.totals.largest = std::max(lane.totals.largest, alpha / loss.largest_alpha(cost));
+    } else {
+      lane.totals.alphas.add(loss.dual_value(alpha, cost));
+    }
     const double scale = sign * alpha;
     double norm2 = problem_.has_bias() ? problem_.bias * problem_.bias : 0;
     for (size_t k = 0; k < row.index.size(); ++k) {
@@ -142,7 +142,7 @@ void RowSums::add(const Block& block, size_t lane) {
     switch (pass_) {
       case Pass::evaluation:
       case Pass::trial:
-        visit_curved(problem_.loss, [&](const auto& loss) { evaluate(loss, chunk, states, lanes_[lane]); });
+        visit_smooth(problem_.loss, [&](const auto& loss) { evaluate(loss, chunk, states, lanes_[lane]); });
         break;
       case Pass::product: multiply(chunk, states, lanes_[lane]); break;
       case Pass::losses: add_losses(chunk, lanes_[lane]); break;
@@ -215,7 +215,9 @@ double RowSums::dual(const SquaredNorm& v2) const {
   LongSum squares;
   double lengths = 0;
   double rows = 0;
+  double largest = 0;
   for (const Lane& lane : lanes_) {
+    largest = std::max(largest, lane.totals.largest);
     alphas.add(lane.totals.alphas);
     squares.add(lane.totals.squares);
     lengths += lane.totals.lengths;
@@ -223,8 +225,8 @@ double RowSums::dual(const SquaredNorm& v2) const {
   }
   const double wrong = sum_rounding(rows + static_cast<double>(lanes_.size())) * lengths;
   const ScaledDual dual{.v2 = v2.value, .v2_rounding = v2.rounding + (2 * std::sqrt(v2.value) + wrong) * wrong};
-  return std::holds_alternative<Logistic>(problem_.loss) ? dual.of_values(alphas, 1)
-                                                         : dual.of_parabola(alphas, squares);
+  const bool is_parabola = std::visit([]<class L>(const L&) { return QuadraticDual<L>; }, problem_.loss);
+  return is_parabola ? dual.of_parabola(alphas, squares, largest_scale(largest)) : dual.of_values(alphas, 1);
 }
 
 void RowSums::accept() {
@@ -232,7 +234,7 @@ void RowSums::accept() {
 }
 
 double RowSums::line_derivative(double share) const {
-  return visit_curved(problem_.loss, [&](const auto& loss) {
+  return visit_smooth(problem_.loss, [&](const auto& loss) {
     double sum = 0;
     for (const RowState& row : rows_)
       if (row.cost != 0)
@@ -241,32 +243,11 @@ double RowSums::line_derivative(double share) const {
   });
 }
 
-void RowSums::save(SnapshotWriter& to, const std::string& name) const {
-  to.put(name + "rows", std::span<const RowState>(rows_));
-  to.put(name + "pass", static_cast<uint64_t>(pass_));
-  for (size_t i = 0; i < lanes_.size(); ++i) {
-    const Lane& lane = lanes_[i];
-    const std::string own = fmt::format("{}lane {} ", name, i);
-    to.put(own + "cells", std::span<const Cell>(lane.cells));
-    to.put(own + "diagonal", std::span<const float>(lane.diagonal));
-    to.put(own + "sums", std::span<const Totals>(&lane.totals, 1));
-  }
-}
-
-void RowSums::restore(const SnapshotReader& from, const std::string& name, std::span<const double> weights,
-                      std::span<const float> rounded) {
+void RowSums::restore(FieldReader& from, std::span<const double> weights, std::span<const float> rounded) {
   at_ = weights;
   rounded_ = rounded;
   rounded_norm_ = std::sqrt(squared_norm_of(rounded).value);
-  from.take(name + "rows", std::span<RowState>(rows_));
-  pass_ = static_cast<Pass>(from.take<uint64_t>(name + "pass"));
-  for (size_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = lanes_[i];
-    const std::string own = fmt::format("{}lane {} ", name, i);
-    from.take(own + "cells", std::span<Cell>(lane.cells));
-    from.take(own + "diagonal", std::span<float>(lane.diagonal));
-    from.take(own + "sums", std::span<Totals>(&lane.totals, 1));
-  }
+  visit_fields(*this, from);
 }
 
 }  // namespace linblock

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/snapshot.h"
+#include "base/fields.h"
 #include "objective/problem.h"
 #include "objective/rounding.h"
 #include "store/blocks/block_source.h"
@@ -26,6 +26,11 @@ class RowSums {
   struct Pair {
     float direction;
     float product;
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("direction", self.direction);
+      field("product", self.product);
+    }
   };
   union Cell {
     double v;   // while the objective is evaluated
@@ -37,6 +42,13 @@ class RowSums {
     float change = 0;  // of the margin, since the evaluation that `margin` is of
     float curvature = 0;
     float cost = 0;
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("margin", self.margin);
+      field("change", self.change);
+      field("curvature", self.curvature);
+      field("cost", self.cost);
+    }
   };
   static constexpr uint64_t kBytesPerRow = sizeof(RowState);
   static constexpr uint64_t kBytesPerLaneAndWeight = sizeof(Cell) + sizeof(float);
@@ -86,20 +98,31 @@ class RowSums {
   // Of the losses, at a share of the way from the last evaluation that was not on trial to the one that is.
   double line_derivative(double share) const;
 
-  void save(SnapshotWriter& to, const std::string& name) const;
+  void save(FieldWriter& to) const { visit_fields(*this, to); }
   // With the vectors that the pass was begun with.
-  void restore(const SnapshotReader& from, const std::string& name, std::span<const double> weights,
-               std::span<const float> rounded);
+  void restore(FieldReader& from, std::span<const double> weights, std::span<const float> rounded);
 
  private:
   enum class Pass { evaluation, trial, product, losses };
+  friend constexpr Pass last_of(Pass) { return Pass::losses; }
   struct Totals {
     double losses = 0;
     LossSum saved_losses = {};
-    LongSum alphas = {};   // sum of dual values that grow with the alphas ...
-    LongSum squares = {};  // ... and of what is taken away by their squares; 0 where there is no such part
+    LongSum alphas = {};   // sum of dual values, or of their linear parts ...
+    LongSum squares = {};  // ... and of their quadratic parts, where the dual is quadratic
+    double largest = 0;    // of alpha / the largest alpha allowed, likewise
     double lengths = 0;    // sum of alpha |x|, and of how many rows: a bound of v's rounding
     double rows = 0;
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("losses", self.losses);
+      field("saved_losses", self.saved_losses);
+      field("alphas", self.alphas);
+      field("squares", self.squares);
+      field("largest", self.largest);
+      field("lengths", self.lengths);
+      field("rows", self.rows);
+    }
   };
   struct Lane {
     std::vector<Cell> cells;
@@ -109,8 +132,30 @@ class RowSums {
     std::array<RowBuffer, 2> buffers = {};
   };
 
+  static void visit_fields(auto& self, auto&& field) {
+    field("rows", std::span(self.rows_));
+    field("pass", self.pass_);
+    for (size_t i = 0; i < self.lanes_.size(); ++i) {
+      auto& lane = self.lanes_[i];
+      const std::string name = numbered("lane", i);
+      // What the cells are in this kind of pass.
+      if (self.pass_ == Pass::product)
+        field(name + ".cells", member_of_each(lane.cells, &Cell::pair));
+      else
+        field(name + ".cells", member_of_each(lane.cells, &Cell::v));
+      field(name + ".diagonal", std::span(lane.diagonal));
+      field(name + ".totals", lane.totals);
+    }
+  }
+  // All cells as that member of the union, which is as large as the cell.
+  template <class Cells, class Member>
+  static auto member_of_each(Cells& cells, Member Cell::*member) {
+    static_assert(sizeof(Member) == sizeof(Cell));
+    return std::span(cells.empty() ? nullptr : &(cells.data()->*member), cells.size());
+  }
+
   void begin(Pass pass);
-  template <CurvedLoss L>
+  template <SmoothLoss L>
   void evaluate(const L& loss, const Chunk& chunk, std::span<RowState> states, Lane& lane);
   void multiply(const Chunk& chunk, std::span<const RowState> states, Lane& lane) const;
   void add_losses(const Chunk& chunk, Lane& lane) const;

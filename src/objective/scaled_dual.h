@@ -8,25 +8,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "objective/loss.h"
+#include "objective/losses/losses.h"
 #include "objective/rounding.h"
 
 namespace linblock {
+
+// How far all alphas may be scaled, where `largest` is the largest alpha as a share of its bound: as they are, at
+// least.
+inline double largest_scale(double largest) {
+  return largest > 0 ? std::max(1.0, (1 - 1e-12) / largest) : std::numeric_limits<double>::infinity();
+}
 
 // A lower bound of the optimum: rounding is taken off. `v2_rounding` is a bound of that of v2.
 struct ScaledDual {
   double v2 = 0;
   double v2_rounding = 0;
 
-  // The best value of linear * s - square * s^2 / 2 - v2 * s^2 / 2, where the first two are sums over rows.
-  double of_parabola(const LongSum& linear, const LongSum& square) const {
+  // The best value of linear * s - square * s^2 / 2 - v2 * s^2 / 2 for s up to `most`, where the first two are sums
+  // over rows.
+  double of_parabola(const LongSum& linear, const LongSum& square, double most) const {
     const double bend = square.value() + v2;
     if (!(bend > 0)) return 0;
-    const double scale = linear.value() / bend;
+    const double best = linear.value() / bend;
+    const double scale = std::min(best, most);
     const double rounding =
         scale * terms_rounding(linear) + 0.5 * scale * scale * (terms_rounding(square) + v2_rounding);
-    return 0.5 * linear.value() * scale - 1.01 * rounding;
+    const double value = scale == best ? 0.5 * linear.value() * scale : scale * (linear.value() - 0.5 * scale * bend);
+    return value - 1.01 * rounding;
   }
   // `values` of the dual at this scale, v2 apart.
   double of_values(const LongSum& values, double scale) const {
@@ -43,20 +53,22 @@ struct ScaledDual {
 };
 
 // `for_each_row(add)` calls add(share, cost) for every row, as often as it is asked to.
-template <class ForEachRow>
-double best_scaled_dual(const SquaredHinge&, const ScaledDual& dual, const ForEachRow& for_each_row) {
-  // dual_value(s alpha) = s cost share - s^2 cost share^2 / 4: D is a parabola.
+template <QuadraticDual L, class ForEachRow>
+double best_scaled_dual(const L& loss, const ScaledDual& dual, const ForEachRow& for_each_row) {
   LongSum linear;
   LongSum square;
+  double largest = 0;
   for_each_row([&](double share, double cost) {
-    linear.add(cost * share);
-    square.add(0.5 * cost * share * share);
+    const double alpha = cost * share;
+    linear.add(loss.dual_linear(alpha, cost));
+    square.add(loss.dual_square(alpha, cost));
+    largest = std::max(largest, alpha / loss.largest_alpha(cost));
   });
-  return dual.of_parabola(linear, square);
+  return dual.of_parabola(linear, square, largest_scale(largest));
 }
 
-template <class ForEachRow>
-double best_scaled_dual(const Logistic& loss, const ScaledDual& dual, const ForEachRow& for_each_row) {
+template <GeneralDual L, class ForEachRow>
+double best_scaled_dual(const L& loss, const ScaledDual& dual, const ForEachRow& for_each_row) {
   constexpr int kSteps = 10;  // of Newton's method, which begins next to the answer when it matters
   double largest = 0;
   for_each_row([&](double share, double) { largest = std::max(largest, share); });
@@ -70,13 +82,11 @@ double best_scaled_dual(const Logistic& loss, const ScaledDual& dual, const ForE
     double slope = 0;
     double bend = dual.v2;
     for_each_row([&](double share, double cost) {
-      const double own = std::min(1.0, scale * share);
-      const double rest = 1 - own;
-      if (own <= 0) return;
-      values.add(cost * loss.entropy(std::min(own, rest)));
-      if (rest <= 0) return;
-      slope += cost * share * std::log(rest / own);
-      bend += cost * share / (scale * rest);
+      if (scale * share <= 0) return;
+      const ScaledDualTerm term = loss.scaled_dual(share, scale, cost);
+      values.add(term.value);
+      slope += term.slope;
+      bend += term.bend;
     });
     slope -= scale * dual.v2;
     best = std::max(best, dual.of_values(values, scale));

@@ -72,35 +72,34 @@ SparseDuals::Page SparseDuals::page(size_t chunk) const {
           .duals = packed_[chunk].duals};
 }
 
-void SparseDuals::save(SnapshotWriter& to, const std::string& name) const {
-  to.put(name + "pair counts", std::span<const uint16_t>(counts_));
-  to.put(name + "rest", std::span<const uint8_t>(rest_));
-  std::vector<std::span<const uint16_t>> classes;
-  std::vector<std::span<const double>> duals;
-  for (const Packed& packed : packed_) {
-    classes.emplace_back(packed.classes);
-    duals.emplace_back(packed.duals);
-  }
-  to.put_parts<uint16_t>(name + "pair classes", classes);
-  to.put_parts<double>(name + "pair duals", duals);
+void SparseDuals::save(FieldWriter& to) const {
+  to("counts", counts_);
+  to("rest", rest_);
+  to.begin<uint16_t>("classes", pairs_);
+  for (const Packed& packed : packed_) to.add_piece(std::span<const uint16_t>(packed.classes));
+  to.begin<double>("duals", pairs_);
+  for (const Packed& packed : packed_) to.add_piece(std::span<const double>(packed.duals));
 }
 
-void SparseDuals::restore(const SnapshotReader& from, const std::string& name) {
-  from.take(name + "pair counts", std::span<uint16_t>(counts_));
-  from.take(name + "rest", std::span<uint8_t>(rest_));
+void SparseDuals::restore(FieldReader& from) {
+  from("counts", std::span(counts_));
+  from("rest", std::span(rest_));
+  const uint64_t all = from.count<uint16_t>("classes");
+  if (all != from.count<double>("duals")) from.refuse_value("duals");
   pairs_ = 0;
   for (size_t chunk = 0; chunk < packed_.size(); ++chunk) {
     size_t total = 0;
     for (size_t i = begin_[chunk]; i < begin_[chunk + 1]; ++i) total += counts_[i];
+    if (total > all - pairs_) from.refuse_value("counts");
     packed_[chunk].classes.resize(total);
     packed_[chunk].duals.resize(total);
-    from.take_part(name + "pair classes", pairs_, std::span<uint16_t>(packed_[chunk].classes));
-    from.take_part(name + "pair duals", pairs_, std::span<double>(packed_[chunk].duals));
+    from.take_part("classes", pairs_, std::span(packed_[chunk].classes));
+    from.take_part("duals", pairs_, std::span(packed_[chunk].duals));
     for (const uint16_t number : packed_[chunk].classes)
-      if (number >= classes_)
-        fail(ErrorKind::damaged, "the checkpoint knows a class that the store does not have: --fresh starts over");
+      if (number >= classes_) from.refuse_value("classes");
     pairs_ += total;
   }
+  if (pairs_ != all) from.refuse_value("counts");
 }
 
 }  // namespace linblock

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/snapshot.h"
+#include "base/fields.h"
 #include "store/core/store.h"
 
 namespace linblock {
@@ -60,8 +60,8 @@ class SparseDuals {
   std::span<uint8_t> rest(size_t chunk) { return {rest_.data() + begin_[chunk], begin_[chunk + 1] - begin_[chunk]}; }
   void wake_all() { std::fill(rest_.begin(), rest_.end(), uint8_t{0}); }
 
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  void save(FieldWriter& to) const;
+  void restore(FieldReader& from);
 
  private:
   struct Packed {

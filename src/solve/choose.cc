@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "solve/core/run.h"
+#include "solve/solve.h"
 
 namespace linblock {
 
@@ -17,7 +17,7 @@ constexpr uint64_t kManyRowsPerFeature = 64;
 constexpr uint64_t kOthersShare = 4;  // one part in so many
 
 // How rows would be held, for as many tasks as are worked on together; nothing: the memory does not do.
-std::optional<RowsHeld> rows_held(Problem problem, const Method& method, Context context) {
+std::optional<RowsHeld> rows_held(Problem problem, const AnyMethod& method, Context context) {
   context.reserved_bytes += context.memory_bytes / kOthersShare;
   try {
     problem.tasks.resize(tasks_at_once(problem, {.method = method}, context));
@@ -37,15 +37,15 @@ std::string describe_data(const Problem& problem) {
 
 Choice choose_method(const Problem& problem, const Context& context) {
   const StoreInfo& info = problem.store->info();
-  const auto because = [&](const Method& method, std::string_view why) {
+  const auto because = [&](const AnyMethod& method, std::string_view why) {
     return Choice{method, fmt::format("{}: {}, because {}", describe_data(problem), name_of(method), why)};
   };
-  if (std::holds_alternative<Hinge>(problem.loss)) return because(DualBlock{}, "the hinge has a corner");
-  if (info.rows < kManyRowsPerFeature * problem.weights()) return because(DualBlock{}, "features are many");
+  if (!is_smooth(problem.loss)) return because(Dual{}, fmt::format("the {} has a corner", name_of(problem.loss)));
+  if (info.rows < kManyRowsPerFeature * problem.weights()) return because(Dual{}, "features are many");
   const std::optional<RowsHeld> rows = rows_held(problem, Newton{}, context);
-  if (!rows) return because(DualBlock{}, "the margins of newton do not fit the memory");
+  if (!rows) return because(Dual{}, "the margins of newton do not fit the memory");
   if (*rows == RowsHeld::streamed)
-    return because(DualBlock{}, "the rows do not fit the memory, and newton reads them more often");
+    return because(Dual{}, "the rows do not fit the memory, and newton reads them more often");
   return because(Newton{}, "features are few");
 }
 

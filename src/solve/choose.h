@@ -8,7 +8,7 @@
 namespace linblock {
 
 struct Choice {
-  Method method = DualBlock{};
+  AnyMethod method = Dual{};
   std::string reason = {};  // "squared-hinge, 494,021 rows x 119 features: newton, because features are few"
 };
 

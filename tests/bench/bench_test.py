@@ -138,13 +138,45 @@ class Pages(unittest.TestCase):
         fast, slow, hopeless = wall(self.fast), wall(self.slow), Value((self.fast,), never)
         self.assertEqual(judged(fast, slow), ("agrees", "1 s against 5 s"))
         self.assertEqual(judged(slow, fast)[0], "**differs**")
-        self.assertEqual(judged(slow, fast, slack=5)[0], "agrees")
+        self.assertEqual(judged(slow, fast, slack=4.9)[0], "**differs**")
         self.assertEqual(judged(slow, fast, margin=3.9)[0], "**differs**")
+        self.assertEqual(judged(fast, slow, slack=0.2)[0], "agrees")
+        self.assertEqual(judged(fast, slow, slack=0.1)[0], "**differs**", "it is less, but not so much less")
         self.assertEqual(judged(slow, most=4)[0], "**differs**")
         self.assertEqual(judged(fast, hopeless), ("agrees", "1 s against never"))
         self.assertEqual(judged(hopeless, fast)[0], "**differs**")
         self.assertEqual(judged(hopeless), ("not testable here", "reached by none"))
         self.assertEqual(judged(wall(self.absent), fast), ("not testable here", "no absent"))
+
+    def test_claims_of_what_is_less_are_not_met_by_what_is_equal(self):
+        def verdict(*numbers, unit="", **more):
+            return page.verdict(Claim("paper", "Figure 1", "fewer", unit=unit, **more), numbers)
+
+        self.assertEqual(verdict(447.1, 447.4, unit="MB"), "no difference", "447 MB against 447 MB")
+        self.assertEqual(verdict(0.511, 0.496, unit="s"), "no difference", "seconds vary by 5%")
+        self.assertEqual(verdict(0.496, 0.511, unit="s"), "no difference")
+        self.assertEqual(verdict(0.511, 0.486, unit="s"), "**differs**")
+        self.assertEqual(verdict(0.486, 0.511, unit="s"), "agrees")
+        self.assertEqual(verdict(4, 5, 4, unit="passes"), "no difference", "not fewer than all of them")
+        self.assertEqual(verdict(4, 5, 3, 4, unit="passes"), "**differs**")
+        self.assertEqual(verdict(2.5, 2.5, unit="%"), "no difference")
+        self.assertEqual(verdict(2.5, 2.5, unit="%", even=True), "agrees", "the paper says that they are equal")
+        self.assertEqual(verdict(7.68, 7.59, unit="%", margin=0.1, even=True), "agrees")
+        self.assertEqual(verdict(7.68, 7.57, unit="%", margin=0.1, even=True), "**differs**")
+        self.assertEqual(verdict(4, most=4), "agrees")
+        self.assertEqual(verdict(5, most=4), "**differs**")
+
+    def test_how_a_claim_is_judged_is_shown_with_it(self):
+        def cell(**more):
+            outcome = self.outcome(claims=(Claim("paper", "Figure 1", "fewer", (wall(self.fast), wall(self.slow)), **more),))
+            return page.claims_table([outcome])[1][0][0]
+
+        self.assertEqual(cell(), "Figure 1: fewer (slack 5%)")
+        self.assertEqual(cell(unit="MB"), "Figure 1: fewer")
+        self.assertEqual(cell(slack=0.5), "Figure 1: fewer (at most 0.5 times)")
+        self.assertEqual(cell(unit="%", margin=0.2), "Figure 1: fewer (slack 0.2 points)")
+        self.assertEqual(cell(slack=1.5), "Figure 1: fewer (slack 50%)")
+        self.assertEqual(cell(most=4), "Figure 1: fewer (at most 4)")
 
     def test_where_a_curve_comes_near_to_the_best(self):
         def line(name, program, *points):

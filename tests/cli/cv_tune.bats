@@ -166,7 +166,7 @@ assert a['labels'] == b['labels'] and a['features'] == b['features']"
 @test "models that do not fit the memory end tune with 6" {
   linblock generate documents -o wide.svm --rows 500 --features 3000000 --nonzeros 20 -q
   run linblock tune wide.svm --memory 16M --folds 10 --costs 1:2
-  expect 6 "for each of 10 tasks" "--memory allows 16 MB" "The largest part is the weights: give --memory" "fewer --folds"
+  expect 6 "for each of 10 tasks" "--memory allows 16 MB" "The largest part: weights. Give --memory" "fewer --folds"
   [ ! -e wide.svm.tune.checkpoint ]
 }
 

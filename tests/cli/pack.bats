@@ -39,9 +39,10 @@ assert info["labels"] == {"-1": 1, "1": 2}, info'
   bzip2 -k good.svm
   xz -k good.svm
   zstd -q -k good.svm
-  linblock pack good.svm good.svm.gz good.svm.bz2 good.svm.xz good.svm.zst -o s -q
+  lz4 -q -k good.svm good.svm.lz4
+  linblock pack good.svm good.svm.gz good.svm.bz2 good.svm.xz good.svm.zst good.svm.lz4 -o s -q
   run linblock unpack s
-  [ "$(linblock unpack s | wc -l)" -eq 15 ]
+  [ "$(linblock unpack s | wc -l)" -eq 18 ]
   cat good.svm | linblock pack - -o piped -q
   linblock unpack piped | cmp - good.svm
   cat good.svm.gz | linblock pack - -o piped-gz -q

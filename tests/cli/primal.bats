@@ -69,7 +69,7 @@ assert abs(ours['primal'] / $best - 1) < 2e-5 and ours['gap'] <= 1e-5, ('$option
   expect 0 "going on from the weights of 'other'"
   sed 's/^label.*/label 8 9 7/' other >strange
   run linblock train two.svm -o m --warm strange --solver newton
-  expect 3 "other labels apart" "leave out --warm"
+  expect 3 "other labels apart" "Leave out --warm"
   head -c 300 other >cut
   run linblock train two.svm -o m --warm cut --solver newton
   expect 4 "'cut' is not a usable model"

@@ -70,7 +70,7 @@ make_data() {
   expect 3 "two classes"
   printf '1 1:1\n2 2:1\n3 3:1\n' >three.svm
   run linblock train three.svm -o m
-  expect 0 "3 tasks in the same reading"
+  expect 0 "3 tasks in the same pass"
   run linblock train three.svm -o m --positive 2
   expect 0
   run linblock train three.svm -o m --positive 9

@@ -37,7 +37,7 @@ refused() {
   rm -r good.svm.linblock
   before=$(ls)
   for model in absent stateless; do
-    refused 3 --warm $model -- "--warm: there is no '$model.state'" "train that model with --keep-state"
+    refused 3 --warm $model -- "--warm: there is no '$model.state'" "Train that model with --keep-state"
   done
 }
 
@@ -131,7 +131,7 @@ refused() {
   linblock train s -o whole $options -q
   export LINBLOCK_HOOK=ENOSPC:write:0 LINBLOCK_HOOK_PATH=m.new
   run "$LINBLOCK_HOOKED" train s -o m $options
-  expect 5 "disk is full" "The model could not be saved" "the same command goes on from its checkpoint"
+  expect 5 "disk is full" "The model could not be saved" "the same command resumes from its checkpoint"
   [ ! -e m.new ]
   [ ! -e m ]
   run linblock train s -o m $options
@@ -143,7 +143,7 @@ refused() {
 @test "weights of all classes that do not fit the memory are refused with the numbers" {
   printf '1 1:1\n2 2:1\n3 2000000:1\n4 3:1\n' >wide.svm
   run linblock train wide.svm -o m --multiclass crammer-singer --memory 32M
-  expect 6 "2,000,001 weights for each of 4 classes need 31 MB" "--memory allows 32 MB"
+  expect 6 "weights of 2,000,001 features for each of 4 classes 31 MB" "--memory allows 32 MB"
   run linblock train wide.svm -o m --multiclass crammer-singer --memory 64M
   expect 0 "certified"
   [ "$(sed -n 2p m)" = "nr_class 4" ]

@@ -65,7 +65,7 @@ load helpers
   expect 3 "holds the feature columns"
   printf x | dd of=s/columns/rows-000001 bs=1 seek=40 conv=notrunc status=none
   run linblock verify s
-  expect 4 "rows-000001" "linblock transpose --force"
+  expect 4 "rows-000001" "linblock transpose s --force"
 }
 
 @test "text that has changed is packed anew, columns or not" {

@@ -33,7 +33,7 @@ load helpers
   run linblock pack good.svm -o s --memory lots
   expect 2 "--memory 'lots' is not a size" "64M"
   run linblock pack good.svm -o s --memory 1M
-  expect 6 "too little" "at least 16M"
+  expect 6 "too little" "Give --memory 16M or more"
   run linblock pack good.svm -o s --threads 0
   expect 2 "--threads '0'"
   run linblock pack good.svm -o s --codec gzip
@@ -45,7 +45,12 @@ load helpers
   [ ! -e s ]
 }
 
-@test "--version" {
+@test "--version is that of the build, and MODEL.json names it" {
+  version=$(sed -n 's/^project(linblock VERSION \([0-9.]*\) .*/\1/p' "$BATS_TEST_DIRNAME/../../CMakeLists.txt")
+  [ -n "$version" ]
   run linblock --version
-  expect 0 "linblock 0.1.0"
+  [ "$status" -eq 0 ]
+  [ "$output" = "linblock $version" ]
+  linblock train good.svm -o model -q
+  [ "$(jq -r .program model.json)" = "linblock $version" ]
 }

@@ -43,7 +43,7 @@ assert b['gap'] <= 1e-5 and abs(a['primal'] - b['primal']) <= 2e-5 * a['primal']
   expect 2 "store: "
   head -c 1000 monday.state >cut.state
   run linblock train days -o m --warm cut
-  expect 4 "cut.state' is damaged: train that model with --keep-state, use --solver newton"
+  expect 4 "cut.state' is damaged. Train that model with --keep-state, or use --solver newton"
   for solver in average subsample; do
     run linblock train days -o m --solver $solver --keep-state
     expect 2 "--keep-state is for --solver dual and pegasos, --warm for them, newton"

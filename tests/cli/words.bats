@@ -5,26 +5,26 @@ load helpers
   linblock generate documents -o wide.svm --rows 300 --features 3000000 --nonzeros 20 -q
   linblock pack wide.svm -o wide.store -q
   linblock transpose wide.store -q
-  while IFS=: read -r words options; do
+  while IFS='|' read -r words options; do
     run linblock train wide.store -o model --memory 16M --max-passes 1 $options
     expect 6 "--memory allows 16 MB" "$words"
     memory=$(grep -o 'ive --memory [0-9]*M' <<<"$output" | grep -o '[0-9]*M')
     linblock train wide.store -o model --memory "$memory" --max-passes 1 $options -q
     [[ "$output" != *"--chunk-bytes"* ]]
   done <<END
-The largest part is the weights:
-or use fewer features:
-or use --solver dual:--solver newton
-or use --solver newton or dual:--solver primal
-or use --multiclass one-vs-rest:--multiclass crammer-singer
+The largest part: weights.|
+or use fewer features|
+or use --solver dual|--solver newton
+or use --solver newton or dual|--solver primal
+or use --multiclass one-vs-rest|--multiclass crammer-singer
 END
   linblock pack good.svm -o good.store -q
   run linblock train good.store -o model --memory 1M
-  expect 6 "The largest part is the program itself: give --memory" "or more"
+  expect 6 "The largest part: the program itself. Give --memory" "or more"
   linblock pack good.svm -o large.store -q --chunk-bytes 8M --memory 1G
   run linblock append large.store good.svm --memory 17M
-  expect 6 "give --memory"
-  memory=$(grep -o 'give --memory [0-9]*M' <<<"$output" | grep -o '[0-9]*M')
+  expect 6 "Give --memory"
+  memory=$(grep -o 'Give --memory [0-9]*M' <<<"$output" | grep -o '[0-9]*M')
   linblock append large.store good.svm --memory "$memory" -q
 }
 
@@ -88,10 +88,10 @@ END
   linblock remove s --rows 7 -q
   printf 'label,a,b\n1,0.5,0\n-1,0,2\n' >table.csv
   run linblock pack table.csv -o t
-  expect 3 "table.csv:1:1: the label 'label,a,b' is not a number: is this CSV?" "'linblock pack --help'"
+  expect 3 "table.csv:1:1: the label 'label,a,b' is not a number: is this CSV?" "the help of 'linblock pack'"
   printf '1 0.5 2\n' >table.txt
   run linblock pack table.txt -o t
-  expect 3 "is this a table of numbers?" "'linblock pack --help'"
+  expect 3 "is this a table of numbers?" "The help of 'linblock pack'"
   printf 'spam 1:1\n' >words.svm
   run linblock pack words.svm -o t
   expect 3 "the label 'spam' is not a number: labels are whole numbers"

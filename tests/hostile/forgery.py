@@ -203,25 +203,32 @@ def has_tables(forged, path, manifest) -> bool:
         return False
 
 
+TYPES = [b"f64", b"f32", b"u64", b"u32", b"u16", b"u8", b"i64", b"i32", b"bool", b"text", b"f16"]
+
+
 def forge_snapshot(random, path) -> str:
-    """An array of a checkpoint or a state: other contents, another size, or gone."""
+    """An array of a checkpoint or a state: other contents, another size or type, gone, or one that nobody knows."""
     arrays, sizes = manifests.read_snapshot(path), {}
-    place = random.choice([i for i, (name, array) in enumerate(arrays) if array and name != b"identity"])
-    name, array = arrays[place]
-    kind = random.choice(["contents", "contents", "contents", "shorter", "longer", "gone", "claimed", "empty", "twice"])
-    if kind == "contents":
-        arrays[place] = (name, forge_words(random, array))
-    elif kind == "shorter":
-        arrays[place] = (name, array[:-random.choice([1, 4, 8, 16])])
-    elif kind == "longer":
-        arrays[place] = (name, array + random.choice([array, bytes(1), bytes(8), bytes(1 << 16)]))
-    elif kind == "gone":
+    place = random.choice([i for i, (name, _, array) in enumerate(arrays) if array and name != b"identity"])
+    name, kind, array = arrays[place]
+    lie = random.choice(["contents"] * 5 + ["shorter", "longer", "gone", "claimed", "empty", "twice", "type", "unknown"])
+    if lie == "contents":
+        arrays[place] = (name, kind, forge_words(random, array))
+    elif lie == "shorter":
+        arrays[place] = (name, kind, array[:-random.choice([1, 4, 8, 16])])
+    elif lie == "longer":
+        arrays[place] = (name, kind, array + random.choice([array, bytes(1), bytes(8), bytes(1 << 16)]))
+    elif lie == "gone":
         del arrays[place]
-    elif kind == "claimed":
+    elif lie == "claimed":
         sizes[place] = random.choice(numbers_near(len(array)))
-    elif kind == "empty":
-        arrays[place] = (name, b"")
+    elif lie == "empty":
+        arrays[place] = (name, kind, b"")
+    elif lie == "type":
+        arrays[place] = (name, random.choice(TYPES), array)
+    elif lie == "unknown":
+        arrays.append((name + b".more", kind, array))
     else:
-        arrays.append((name, array + array))
+        arrays.append((name, kind, array + array))
     manifests.write_snapshot(path, arrays, sizes)
-    return f"{path.name}: '{name.decode()}' {kind}"
+    return f"{path.name}: '{name.decode()}' {lie}"

@@ -139,16 +139,17 @@ def adopt(store: pathlib.Path):
         write(inner, manifest)
 
 
-SNAPSHOT_MAGIC = b"LBSNAP01"
+SNAPSHOT_MAGIC = b"LBSNAP02"
 
 
-def read_snapshot(path: pathlib.Path) -> list[tuple[bytes, bytes]]:
-    """Names and arrays of a checkpoint or a state."""
+def read_snapshot(path: pathlib.Path) -> list[tuple[bytes, bytes, bytes]]:
+    """Names, types and arrays of a checkpoint or a state."""
     data, arrays, at = path.read_bytes(), [], len(SNAPSHOT_MAGIC)
     while at < len(data) - 8:
-        name, size = (int.from_bytes(data[at + i:at + i + 8], "little") for i in (0, 8))
+        name, size = int.from_bytes(data[at:at + 4], "little"), int.from_bytes(data[at + 8:at + 16], "little")
+        kind = data[at + 4:at + 8].rstrip(b"\0")
         at += 16
-        arrays.append((data[at:at + name], data[at + name:at + name + size]))
+        arrays.append((data[at:at + name], kind, data[at + name:at + name + size]))
         at += name + size
     return arrays
 
@@ -156,7 +157,8 @@ def read_snapshot(path: pathlib.Path) -> list[tuple[bytes, bytes]]:
 def write_snapshot(path: pathlib.Path, arrays, sizes=None):
     """`sizes` may claim others than the arrays have."""
     data = bytearray(SNAPSHOT_MAGIC)
-    for place, (name, array) in enumerate(arrays):
+    for place, (name, kind, array) in enumerate(arrays):
         claimed = (sizes or {}).get(place, len(array))
-        data += len(name).to_bytes(8, "little") + (claimed % (1 << 64)).to_bytes(8, "little") + name + array
+        data += len(name).to_bytes(4, "little") + kind.ljust(4, b"\0") + (claimed % (1 << 64)).to_bytes(8, "little")
+        data += name + array
     path.write_bytes(data + checksum(bytes(data)).to_bytes(8, "little"))

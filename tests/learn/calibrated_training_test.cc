@@ -1,8 +1,7 @@
 // train --calibrate: probabilities from rows that were held out.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "learn/evaluate.h"
 #include "support/learning.h"
 
@@ -156,7 +155,7 @@ TEST_F(CalibratedTraining, GroupsInLittleMemoryGiveTheSameProbabilities) {
 
 TEST_F(CalibratedTraining, StoppedAnywhereEndsWithTheSameProbabilities) {
   pack(class_rows(400, 8, 3, 9));
-  options_.solve = {.method = DualBlock{.inner = 1}, .tolerance = 1e-3, .chunks_per_block = 1};
+  options_.solve = {.method = Dual{.inner = 1}, .tolerance = 1e-3, .chunks_per_block = 1};
   const TrainReport whole = train(options_, {}, {}, false);
   Context context;
   context.checkpoint.path = folder_ / "STATE";
@@ -180,12 +179,12 @@ TEST_F(CalibratedTraining, AShareThatHoldsOutNoRowIsRefused) {
 TEST_F(CalibratedTraining, AModelOfSeveralClassesSaysWhatIsCertifiedOfEach) {
   pack(class_rows(300, 6, 3, 11));
   TrainReport report = train(options_, {}, {}, false);
-  const auto json = nlohmann::json::parse(describe_model(options_, report));
+  const auto json = Json::parse(describe_model(options_, report));
   ASSERT_EQ(json.at("tasks").size(), 3U);
   for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(json.at("tasks")[i].at("label"), report.model.labels[i]);
-    EXPECT_LE(json.at("tasks")[i].at("gap"), 0.01);
-    EXPECT_EQ(json.at("tasks")[i].at("primal"), report.summary.certificates[i].primal);
+    EXPECT_EQ(json.at("tasks").items()[i].at("label"), report.model.labels[i]);
+    EXPECT_LE(json.at("tasks").items()[i].at("gap").number(), 0.01);
+    EXPECT_EQ(json.at("tasks").items()[i].at("primal"), report.summary.certificates[i].primal);
   }
 }
 

@@ -112,7 +112,7 @@ class CrossValidate : public testing::Test {
                         .loss = Hinge{},
                         .cost = 0.1,
                         // Rounds that are chosen from measured rates would be others each time.
-                        .solve = {.method = DualBlock{.inner = 1}, .tolerance = 1e-7, .max_passes = 20000}};
+                        .solve = {.method = Dual{.inner = 1}, .tolerance = 1e-7, .max_passes = 20000}};
 };
 
 TEST_F(CrossValidate, AFoldIsAModelOfTheOtherRowsAppliedToItsOwn) {
@@ -212,7 +212,7 @@ TEST_F(CrossValidate, AnEmptyFoldCountsForNothing) {
 
 TEST_F(CrossValidate, ImpossibleNumbersOfFoldsAreRefused) {
   pack(two_classes(20, 3, 8));
-  EXPECT_THAT([&] { validated(0); }, fails_with(ErrorKind::usage, "--folds 0"));
+  EXPECT_THAT([&] { validated(0); }, fails_with(ErrorKind::usage, "folds 0"));
   EXPECT_THAT([&] { validated(1); }, fails_with(ErrorKind::usage, "there can be 2 to 65535"));
   EXPECT_THAT([&] { validated(70000); }, fails_with(ErrorKind::usage, "there can be 2 to 65535"));
   EXPECT_THAT([&] { validated(21); }, fails_with(ErrorKind::input, "only 20 rows"));
@@ -268,7 +268,7 @@ TEST_F(CrossValidate, WorksWithTheOtherSolvers) {
   const std::vector<OwnedRow> rows = two_classes(400, 5, 11, 0.2);
   pack(rows);
   const double exact = validated(4).accuracy().mean;
-  for (const Method& method : {Method(Pegasos{}), Method(Average{}), Method(Subsample{})}) {
+  for (const AnyMethod& method : {AnyMethod(Pegasos{}), AnyMethod(Average{}), AnyMethod(Subsample{})}) {
     options_.solve.method = method;
     options_.solve.max_passes = 20;
     const CrossValidation result = validated(4);
@@ -281,7 +281,7 @@ TEST_F(CrossValidate, StoppedAnywhereEndsWithTheSameBits) {
   pack(class_rows(400, 8, 3, 12));
   options_.solve.tolerance = 1e-3;
   options_.solve.chunks_per_block = 1;
-  for (const Method& method : {Method(DualBlock{.inner = 1}), Method(Pegasos{})}) {
+  for (const AnyMethod& method : {AnyMethod(Dual{.inner = 1}), AnyMethod(Pegasos{})}) {
     options_.solve.method = method;
     if (std::holds_alternative<Pegasos>(method)) options_.solve.max_passes = 3;
     const CrossValidation whole = validated(3);
@@ -332,7 +332,8 @@ TEST_F(CrossValidate, GoesOnWithTheSameOptionsOnly) {
   context.stop = &stop;
   expect_error(ErrorKind::interrupted, {"the same command"}, [&] { validated(3, context); });
   context.stop = nullptr;
-  expect_error(ErrorKind::usage, {"another run", "folds: 3 then, 4 now", "--fresh"}, [&] { validated(4, context); });
+  expect_error(ErrorKind::usage, {"another run", "folds: 3 then, 4 now", "start over with fresh"},
+               [&] { validated(4, context); });
   options_.cost = 5;
   expect_error(ErrorKind::usage, {"cost: 0.1 then, 5 now"}, [&] { validated(3, context); });
   expect_error(ErrorKind::usage, {"folds: 3 then, not there now"}, [&] { train(options_, context, {}, false); });

@@ -5,7 +5,7 @@
 
 #include "learn/evaluate.h"
 #include "learn/train.h"
-#include "solve/core/run.h"
+#include "solve/solve.h"
 #include "support/errors.h"
 #include "support/memory_folder.h"
 #include "support/packing.h"
@@ -32,7 +32,7 @@ class Groups : public testing::Test {
     options_.loss = SquaredHinge{};
     options_.cost = 0.5;
     options_.bias = 1;
-    options_.solve = {.method = DualBlock{.inner = 1}, .tolerance = kTolerance, .max_passes = 5000};
+    options_.solve = {.method = Dual{.inner = 1}, .tolerance = kTolerance, .max_passes = 5000};
     context_.checkpoint.path = folder_ / "STATE";
     context_.checkpoint.every_seconds = 1e9;
     context_.memory_bytes = memory_for(35);
@@ -105,7 +105,7 @@ TEST_F(Groups, AreWithinTheToleranceOfOneGroup) {
 }
 
 TEST_F(Groups, WithFixedBlocksAreTheSameBitsAsOneGroup) {
-  options_.solve.method = DualBlock{.schedule = Schedule::fixed, .blocks = 10, .inner = 1, .cache_fraction = 0};
+  options_.solve.method = Dual{.schedule = Schedule::fixed, .blocks = 10, .inner = 1, .cache_fraction = 0};
   context_.memory_bytes = memory_for(35);
   Context large = context_;
   large.memory_bytes = uint64_t{1} << 30;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;  // NOLINT: the tests' own words
 
-const std::vector<Method> kPrimal = {Newton{}, PrimalColumn{}, PrimalColumn{.order = ColumnOrder::cyclic}, Cmls{}};
+const std::vector<AnyMethod> kPrimal = {Newton{}, Primal{}, Primal{.order = ColumnOrder::cyclic}, Cmls{}};
 
 class PrimalLearning : public testing::Test {
  protected:
@@ -31,7 +31,7 @@ class PrimalLearning : public testing::Test {
 TEST_F(PrimalLearning, FoldsAreThoseOfTheDualMethod) {
   pack(class_rows(300, 8, 3, 1));
   const CrossValidation expected = cross_validate(options_, 3, {}, {});
-  for (const Method& method : kPrimal) {
+  for (const AnyMethod& method : kPrimal) {
     options_.solve.method = method;
     const CrossValidation found = cross_validate(options_, 3, {.threads = 2}, {});
     ASSERT_EQ(found.summary.certificates.size(), expected.summary.certificates.size());
@@ -47,7 +47,7 @@ TEST_F(PrimalLearning, FoldsThatAreStoppedAnywhereEndWithTheSameBits) {
   pack(class_rows(200, 6, 3, 2));
   options_.solve.tolerance = 1e-3;
   options_.solve.chunks_per_block = 1;
-  for (const Method& method : {Method(Newton{}), Method(PrimalColumn{})}) {
+  for (const AnyMethod& method : {AnyMethod(Newton{}), AnyMethod(Primal{})}) {
     options_.solve.method = method;
     const CrossValidation whole = cross_validate(options_, 3, {}, {});
     Context context;
@@ -72,7 +72,7 @@ TEST_F(PrimalLearning, CostsThatAreStoppedAnywhereEndWithTheSameBits) {
   pack(two_classes(200, 6, 3));
   options_.solve.tolerance = 1e-3;
   options_.solve.chunks_per_block = 1;
-  for (const Method& method : {Method(Newton{}), Method(PrimalColumn{})}) {
+  for (const AnyMethod& method : {AnyMethod(Newton{}), AnyMethod(Primal{})}) {
     options_.solve.method = method;
     const auto tuned = [&](const Context& life, const TrainObserver& observer) {
       return tune(options_, 3, range, life, observer, [](const TunedCost&) {});
@@ -113,7 +113,7 @@ TEST_F(PrimalLearning, TheModelOfAllRowsBeginsNearItsEnd) {
 TEST_F(PrimalLearning, ClassesInGroupsAreThoseOfOneGroup) {
   pack(class_rows(300, 2000, 4, 5));
   options_.solve.tolerance = 1e-4;
-  for (const Method& method : {Method(Newton{}), Method(PrimalColumn{})}) {
+  for (const AnyMethod& method : {AnyMethod(Newton{}), AnyMethod(Primal{})}) {
     options_.solve.method = method;
     const TrainReport one = train(options_, {}, {}, false);
     ASSERT_EQ(one.groups, 1U);
@@ -130,6 +130,35 @@ TEST_F(PrimalLearning, ClassesInGroupsAreThoseOfOneGroup) {
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
       if (entry.path().filename().string().starts_with("STATE")) std::filesystem::remove(entry.path());
   }
+}
+
+// A summary of all groups comes from the checkpoint of the first and the work on the others.
+TEST_F(PrimalLearning, StepsOfGroupsBeforeAStopAreCounted) {
+  struct Crash {};
+  pack(class_rows(300, 2000, 4, 5));
+  options_.solve.tolerance = 1e-2;
+  options_.solve.max_passes = 10;
+  options_.solve.method = Primal{};
+  train(options_, {}, {}, true);  // makes the columns
+  const Store store = Store::open(store_);
+  const Problem problem = make_problem(store, options_, choose_classes(store.info(), options_));
+  Context context{.memory_bytes = memory_for_tasks(problem, options_.solve, 2, folder_ / "STATE")};
+  const auto trained = [&](const std::string& checkpoint, int most_groups) {
+    context.checkpoint.path = checkpoint;
+    TrainObserver observer;
+    observer.plan = [&](const Plan&) {
+      if (most_groups-- == 0) throw Crash();
+    };
+    return train(options_, context, observer, false);
+  };
+  const TrainReport whole = trained(folder_ / "WHOLE", 100);
+  ASSERT_EQ(whole.groups, 2U);
+  EXPECT_THROW(trained(folder_ / "STATE", 1), Crash);
+  const TrainReport resumed = trained(folder_ / "STATE", 100);
+  EXPECT_EQ(resumed.summary.column_steps.steps, whole.summary.column_steps.steps);
+  EXPECT_EQ(resumed.summary.column_steps.full, whole.summary.column_steps.full);
+  EXPECT_EQ(resumed.summary.column_steps.evaluations, whole.summary.column_steps.evaluations);
+  EXPECT_EQ(resumed.summary.column_steps.saved, whole.summary.column_steps.saved);
 }
 
 TEST_F(PrimalLearning, ColumnsAreMadeWhereAMethodNeedsThemAndOnlyThen) {
@@ -213,7 +242,7 @@ TEST_F(StartedWith, ALabelThatStandsForAllOthersIsNotALabel) {
   model.labels = {1, 2};
   model.against_rest = true;
   EXPECT_EQ(start_weights(saved(model), problem({1, 2})).known, 1U);
-  expect_error(ErrorKind::input, {"other labels", "leave out --warm"}, [&] {
+  expect_error(ErrorKind::input, {"other labels", "leave out warm"}, [&] {
     start_weights(folder_ / "model", problem({2, 3}));
   });
 }

@@ -17,7 +17,7 @@ class Resume : public testing::Test {
     pack_rows(make_data(400, 8, 1).rows, folder_ / "store", small_options());
     options_.inputs = {folder_ / "store"};
     options_.loss = Hinge{};
-    options_.solve = {.method = DualBlock{.inner = 1}, .tolerance = 1e-5, .max_passes = 5000};
+    options_.solve = {.method = Dual{.inner = 1}, .tolerance = 1e-5, .max_passes = 5000};
     context_.checkpoint.path = folder_ / "STATE";
   }
   // At the end of its first block.
@@ -64,8 +64,8 @@ TEST_F(Resume, OfOtherOptionsIsRefusedWithWhatDiffers) {
          options_.class_weights = {{1, 2.0}};
        },
        "class weights:  then,  1=2 now"},
-      {[&] { options_.solve.method = DualBlock{.inner = 3}; }, "inner: 1 then, 3 now"},
-      {[&] { options_.solve.method = DualBlock{.schedule = Schedule::fixed, .inner = 1}; },
+      {[&] { options_.solve.method = Dual{.inner = 3}; }, "inner: 1 then, 3 now"},
+      {[&] { options_.solve.method = Dual{.schedule = Schedule::fixed, .inner = 1}; },
        "schedule: recomposed then, fixed now"},
       {[&] { context_.memory_bytes *= 2; }, "memory: "}};
   const TrainOptions options = options_;
@@ -74,7 +74,7 @@ TEST_F(Resume, OfOtherOptionsIsRefusedWithWhatDiffers) {
     options_ = options;
     context_ = context;
     change();
-    expect_error(ErrorKind::usage, {"checkpoint of another run", words, "--fresh"}, [&] { trained(); });
+    expect_error(ErrorKind::usage, {"checkpoint of another run", words, "start over with fresh"}, [&] { trained(); });
   }
 }
 
@@ -110,7 +110,7 @@ TEST_F(Resume, OfADamagedCheckpointIsRefusedAsDamaged) {
   const std::string good = read_file(folder_ / "STATE");
   for (const size_t size : {size_t{0}, size_t{7}, good.size() / 2, good.size() - 1}) {
     write_file(folder_ / "STATE", good.substr(0, size));
-    EXPECT_THAT([&] { trained(); }, fails_with(ErrorKind::damaged, "STATE' is damaged: --fresh begins anew"))
+    EXPECT_THAT([&] { trained(); }, fails_with(ErrorKind::damaged, "STATE' is damaged (start over with fresh)"))
         << size << " bytes";
   }
 }

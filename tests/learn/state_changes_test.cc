@@ -121,7 +121,7 @@ TEST_P(StateOf, AppendedAndRemovedAgainIsTheFirstModel) {
 
 // Where a gap is small, the last passes of both are the same work; and single runs differ by chance.
 TEST_P(StateOf, NeedsFewerPassesThanFromNothing) {
-  options_.solve = {.method = DualBlock{.inner = 1, .cache_fraction = 0}, .tolerance = 0.01};
+  options_.solve = {.method = Dual{.inner = 1, .cache_fraction = 0}, .tolerance = 0.01};
   options_.cost = 0.05;
   for (const bool removing : {false, true}) {
     int cold_passes = 0;

@@ -32,20 +32,20 @@ TEST_F(State, OfOtherOptionsOrAnotherStoreIsRefusedWithWhatDiffers) {
 
 TEST_F(State, ThatIsMissingOrDamagedIsRefused) {
   pack(two_classes(200, 6, 17));
-  expect_error(ErrorKind::input, {"there is no", "model.state", "--keep-state"}, [&] { warm(); });
+  expect_error(ErrorKind::input, {"there is no", "model.state", "train that model with keep_state"}, [&] { warm(); });
   options_.warm.clear();
   keep();
   const std::string good = read_file(state_path(model_));
   for (const size_t size : {size_t{0}, size_t{5}, good.size() / 3, good.size() - 1}) {
     write_file(state_path(model_), good.substr(0, size));
-    expect_error(ErrorKind::damaged, {"model.state", "train that model with --keep-state, use --solver newton"},
+    expect_error(ErrorKind::damaged, {"model.state", "(train that model with keep_state) (use solver newton"},
                  [&] { warm(); });
   }
   for (size_t at = 3; at < good.size(); at += good.size() / 23) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x10);
     write_file(state_path(model_), bad);
-    expect_error(ErrorKind::damaged, {"model.state", "train that model with --keep-state, use --solver newton"},
+    expect_error(ErrorKind::damaged, {"model.state", "(train that model with keep_state) (use solver newton"},
                  [&] { warm(); });
   }
   write_file(state_path(model_), good);

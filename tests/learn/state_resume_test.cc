@@ -18,7 +18,7 @@ class StateInAFile : public State {
     for (const OwnedRow& row : class_rows(4000, 3, 2, 1)) writer.add(row.view());
     writer.commit();
     options_.inputs = {store_};
-    options_.solve = {.method = DualBlock{.inner = 1}, .tolerance = 1e-3, .max_passes = 20000};
+    options_.solve = {.method = Dual{.inner = 1}, .tolerance = 1e-3, .max_passes = 20000};
     next_id_ = 4000;
     context_.checkpoint.path = folder_ / "STATE";
     set_memory();
@@ -26,7 +26,7 @@ class StateInAFile : public State {
   void set_memory() {
     const Store store = Store::open(store_);
     const Problem problem = make_problem(store, options_, choose_classes(store.info(), options_));
-    context_.memory_bytes = least_memory_where(problem, DualBlock{.inner = 1}, context_.checkpoint.path,
+    context_.memory_bytes = least_memory_where(problem, Dual{.inner = 1}, context_.checkpoint.path,
                                                [](const Plan& plan) { return plan.tasks > 0; });
   }
   void forget() {

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "learn/evaluate.h"
 #include "support/errors.h"
 #include "support/packing.h"
@@ -163,7 +162,7 @@ TEST_F(Train, AClassWeightIsAsManyCopiesOfTheRows) {
   std::vector<OwnedRow> copied = rows;
   for (const OwnedRow& row : rows)
     if (row.label == 1) copied.insert(copied.end(), 2, row);
-  for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+  for (const char* loss : {"hinge", "squared-hinge", "logistic", "huber-hinge"}) {
     TrainOptions options = options_for(text_of(rows));
     options.loss = loss_of(loss);
     options.class_weights = {{1, 3.0}};
@@ -220,7 +219,7 @@ TEST_F(Train, ADryRunMakesThePlanAndNothingElse) {
   observer.pass = [&](const PassReport&, std::optional<double>) { ADD_FAILURE() << "trained"; };
   const TrainReport report = train(options_for(some_text()), {}, observer, true);
   EXPECT_EQ(plans, 1);
-  EXPECT_GT(report.summary.plan.weights_bytes, 0U);
+  EXPECT_GT(report.summary.plan.bytes("weights"), 0U);
   EXPECT_TRUE(report.model.weights.empty());
 }
 
@@ -229,12 +228,12 @@ TEST_F(Train, SaysInTheJsonWhatWasAskedForAndWhatIsCertified) {
   options.loss = Logistic{};
   options.cost = 0.25;
   const TrainReport report = trained(options);
-  const auto json = nlohmann::json::parse(describe_model(options, report));
+  const auto json = Json::parse(describe_model(options, report));
   EXPECT_EQ(json.at("loss"), "logistic");
   EXPECT_EQ(json.at("cost"), 0.25);
   EXPECT_EQ(json.at("certified"), true);
   EXPECT_EQ(json.at("primal"), report.summary.certificates[0].primal);
-  EXPECT_LE(json.at("gap"), 1e-6);
+  EXPECT_LE(json.at("gap").number(), 1e-6);
   EXPECT_EQ(json.at("rows"), 60);
   EXPECT_EQ(report.model.solver_type, "L2R_LR_DUAL");
 }

@@ -175,7 +175,7 @@ TEST_F(Tune, ARangeIsTriedToItsEnd) {
 }
 
 TEST_F(Tune, TheModelOfAllRowsBeginsNearItsEnd) {
-  options_.solve = {.method = DualBlock{.inner = 1, .cache_fraction = 0}, .tolerance = 0.01};
+  options_.solve = {.method = Dual{.inner = 1, .cache_fraction = 0}, .tolerance = 0.01};
   for (const int32_t classes : {2, 3}) {
     int cold_passes = 0;
     int warm_passes = 0;
@@ -208,7 +208,7 @@ TEST_F(Tune, GivesTheSameBitsForAnyNumberOfThreads) {
 TEST_F(Tune, StoppedAnywhereEndsWithTheSameBits) {
   for (const int32_t classes : {2, 3}) {
     pack(class_rows(200, 6, classes, 8));
-    options_.solve = {.method = DualBlock{.inner = 1}, .tolerance = 1e-2, .chunks_per_block = 1};
+    options_.solve = {.method = Dual{.inner = 1}, .tolerance = 1e-2, .chunks_per_block = 1};
     const Tuning whole = tuned(2);
     Context context;
     context.checkpoint.path = folder_ / "STATE";
@@ -246,14 +246,15 @@ TEST_F(Tune, ModelsThatDoNotFitTheMemoryAreRefused) {
   rows[0].value.push_back(1);
   pack(rows);
   Context context{.memory_bytes = uint64_t{16} << 20};
-  expect_error(ErrorKind::memory, {"for each of 10 tasks", "--memory"},
+  expect_error(ErrorKind::memory, {"for each of 10 tasks", "memory allows", "give memory"},
                [&] { tuned(10, parse_costs("1:1:2"), context); });
 }
 
 TEST_F(Tune, WorksWithTheOtherSolversWithoutAWarmStart) {
   pack(two_classes(200, 4, 11));
   options_.solve.max_passes = 20;
-  for (const Method& method : {Method(Pegasos{}), Method(Average{}), Method(Subsample{}), Method(CrammerSinger{})}) {
+  for (const AnyMethod& method :
+       {AnyMethod(Pegasos{}), AnyMethod(Average{}), AnyMethod(Subsample{}), AnyMethod(CrammerSinger{})}) {
     options_.solve.method = method;
     if (std::holds_alternative<CrammerSinger>(method)) options_.loss = Hinge{};
     const Tuning found = tuned(3, parse_costs("0.1:10:10"));

@@ -107,7 +107,7 @@ TEST_F(DualsInAFile, RefuseAVersionThatWasOverwritten) {
   Duals duals(store_, path_);
   for (uint32_t version = 1; version <= 3; ++version) write(duals, all_chunks(), version);
   duals.set_version(2, 1);
-  expect_error(ErrorKind::damaged, {path_, "chunk 2", "--fresh"}, [&] { duals.fetch(all_chunks()); });
+  expect_error(ErrorKind::damaged, {path_, "chunk 2", "start over with fresh"}, [&] { duals.fetch(all_chunks()); });
 }
 
 TEST_F(DualsInAFile, AreTakenUpAgainByAnother) {
@@ -136,7 +136,8 @@ TEST_F(DualsInAFile, RefuseEveryFlippedBit) {
     for (const uint32_t chunk : all_chunks()) duals.set_version(chunk, version);
     for (const unsigned bit : {0U, 6U, 7U}) {
       file.flip(at, bit);
-      EXPECT_EQ(damage_overlooked({path_, "wrong checksum", "--fresh"}, [&] { duals.fetch(all_chunks()); }), "")
+      EXPECT_EQ(
+          damage_overlooked({path_, "wrong checksum", "start over with fresh"}, [&] { duals.fetch(all_chunks()); }), "")
           << "byte " << at << ", bit " << bit;
       file.restore(at);
     }

@@ -1,10 +1,9 @@
 // Each loss against the definitions: its derivative, its conjugate, and the best step along one dual coordinate.
-#include "objective/loss.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "objective/losses/losses.h"
 #include "support/errors.h"
 
 namespace linblock {
@@ -28,8 +27,8 @@ class EachLoss : public testing::Test {
   }
 };
 
-using Losses = testing::Types<Hinge, SquaredHinge, Logistic>;
-TYPED_TEST_SUITE(EachLoss, Losses);
+using AllLosses = testing::Types<Hinge, SquaredHinge, Logistic, HuberHinge>;
+TYPED_TEST_SUITE(EachLoss, AllLosses);
 
 std::vector<double> margins() {
   std::vector<double> all;
@@ -167,11 +166,11 @@ TYPED_TEST(EachLoss, StaysANumberAtTheExtremes) {
       }
 }
 
-template <CurvedLoss L>
+template <SmoothLoss L>
 void expect_true_curvature(const L& loss) {
   constexpr double kStep = 1e-5;
   for (const double margin : margins()) {
-    if (std::abs(margin - 1) < 2 * kStep) continue;  // the corner
+    if (std::abs(margin - 1) < 2 * kStep || std::abs(std::abs(margin - 1) - 0.5) < 2 * kStep) continue;  // corners
     const double bend = (loss.derivative(margin + kStep) - loss.derivative(margin - kStep)) / (2 * kStep);
     EXPECT_NEAR(loss.curvature(margin), bend, 1e-8 * (1 + std::abs(bend))) << L::kName << ", margin " << margin;
   }
@@ -180,12 +179,61 @@ void expect_true_curvature(const L& loss) {
 TEST(Loss, CurvatureIsTheSlopeOfTheDerivative) {
   expect_true_curvature(SquaredHinge{});
   expect_true_curvature(Logistic{});
+  expect_true_curvature(HuberHinge{});
 }
 
 TEST(Loss, IsKnownByItsName) {
-  for (const char* name : {"hinge", "squared-hinge", "logistic"}) EXPECT_EQ(name_of(loss_of(name)), name);
+  for (const char* name : {"hinge", "squared-hinge", "logistic", "huber-hinge"})
+    EXPECT_EQ(name_of(loss_of(name)), name);
   for (const char* name : {"", "Hinge", "huber", "hinge "})
     EXPECT_THAT([&] { loss_of(name); }, fails_with(ErrorKind::usage, "'" + std::string(name) + "' is not a loss"));
+}
+
+TYPED_TEST(EachLoss, IsFlatFromWhereItSaysAndNotBefore) {
+  const double flat = this->loss.flat_from();
+  EXPECT_EQ(TypeParam::kSparseDuals, std::isfinite(flat));
+  for (const double margin : margins()) EXPECT_EQ(this->loss.value(margin) == 0, margin >= flat) << margin;
+}
+
+template <SmoothLoss L>
+void expect_one_call_for_both(const L& loss) {
+  for (const double margin : margins()) {
+    const auto [derivative, curvature] = loss.derivatives(margin);
+    EXPECT_NEAR(derivative, loss.derivative(margin), 1e-15 * (1 + std::abs(derivative)));
+    EXPECT_NEAR(curvature, loss.curvature(margin), 1e-15);
+    EXPECT_LE(curvature, loss.most_curvature());
+  }
+}
+
+TEST(Loss, GivesBothDerivativesAtOnce) {
+  expect_one_call_for_both(SquaredHinge{});
+  expect_one_call_for_both(Logistic{});
+  expect_one_call_for_both(HuberHinge{.huber = 0.2});
+}
+
+template <QuadraticDual L>
+void expect_quadratic_dual(const L& loss) {
+  for (const double cost : {0.1, 1.0, 40.0})
+    for (const double alpha : {0.0, 0.3 * cost, cost})
+      for (const double scale : {0.0, 0.5, 1.0})
+        EXPECT_NEAR(loss.dual_value(scale * alpha, cost),
+                    scale * loss.dual_linear(alpha, cost) - 0.5 * scale * scale * loss.dual_square(alpha, cost),
+                    1e-13 * (1 + alpha));
+}
+
+TEST(Loss, QuadraticDualsAreWhatTheirPartsSay) {
+  expect_quadratic_dual(SquaredHinge{});
+  expect_quadratic_dual(HuberHinge{.huber = 0.3});
+}
+
+TEST(HuberHinge, TendsToTheHinge) {
+  const Hinge hinge;
+  for (const double width : {0.1, 1e-3, 1e-6}) {
+    const HuberHinge loss{.huber = width};
+    for (const double margin : margins()) EXPECT_NEAR(loss.value(margin), hinge.value(margin), width) << margin;
+    for (double margin = 1 - 3 * width; margin < 1 + 3 * width; margin += width / 7)
+      EXPECT_NEAR(loss.value(margin), hinge.value(margin), width / 4 * (1 + 1e-6)) << margin;
+  }
 }
 
 // log(1 - a / cost) loses all digits of a where the cost is large; the dual value must not.

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "objective/loss.h"
+#include "objective/losses/losses.h"
 
 namespace linblock {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fields.h"
 #include "objective/problem.h"
 #include "support/folder.h"
 
@@ -26,14 +27,16 @@ TEST(RowSet, ComesBackFromASnapshot) {
   const Folder folder;
   RowSet set(1000);
   for (uint64_t id = 3; id < 1000; id += 7) set.set(id);
-  SnapshotWriter writer(folder / "file");
-  set.save(writer, "rows");
-  writer.commit();
+  SnapshotWriter file(folder / "file");
+  FieldWriter to(file);
+  to("rows", set);
+  file.commit();
   RowSet other(1000);
-  other.restore(SnapshotReader(folder / "file"), "rows");
+  FieldReader from(folder / "file");
+  from("rows", other);
   EXPECT_EQ(other, set);
   RowSet smaller(500);
-  EXPECT_ANY_THROW(smaller.restore(SnapshotReader(folder / "file"), "rows"));
+  EXPECT_ANY_THROW(from("rows", smaller));
 }
 
 TEST(RowSet, AddsToTheRowsThatAreHeldOut) {

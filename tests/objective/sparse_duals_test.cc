@@ -85,22 +85,27 @@ TEST_F(SparseDualsTest, AreWhatWasSetAcrossManyBlocks) {
 
 TEST_F(SparseDualsTest, WithClassesThatTheStoreDoesNotHaveDoNotComeBack) {
   change(10);
-  SnapshotWriter writer(folder_ / "STATE");
-  duals_.save(writer, "7 ");
-  writer.commit();
+  SnapshotWriter file(folder_ / "STATE");
+  FieldWriter to(file);
+  to("duals", duals_);
+  file.commit();
+  FieldReader from(folder_ / "STATE");
   SparseDuals found(store_);
-  EXPECT_THROW(found.restore(SnapshotReader(folder_ / "STATE"), "7 "), Error);
+  EXPECT_THROW(from("duals", found), Error);
 }
 
 TEST_F(SparseDualsTest, ComeBackFromASnapshot) {
   classes_ = store_.info().labels.size();
   change(10);
   duals_.rest(1)[2] = 2;
-  SnapshotWriter writer(folder_ / "STATE");
-  duals_.save(writer, "7 ");
-  writer.commit();
+  SnapshotWriter file(folder_ / "STATE");
+  FieldWriter to(file);
+  to("duals", duals_);
+  file.commit();
+  FieldReader from(folder_ / "STATE");
   SparseDuals found(store_);
-  found.restore(SnapshotReader(folder_ / "STATE"), "7 ");
+  from("duals", found);
+  from.finish();
   expect_as_set(found);
   EXPECT_EQ(found.rest(1)[2], 2);
   found.wake_all();

@@ -105,12 +105,15 @@ TEST_F(Active, AreTheSameAfterACheckpoint) {
   fill(active);
   active.set_out(7, true);
   {
-    SnapshotWriter writer(folder_ / "checkpoint");
-    active.save(writer, "1 ");
-    writer.commit();
+    SnapshotWriter file(folder_ / "checkpoint");
+    FieldWriter to(file);
+    to("active", active);
+    file.commit();
   }
   ActiveRows again(store_, 100'000, folder_ / "active-");
-  again.restore(SnapshotReader(folder_ / "checkpoint"), "1 ");
+  FieldReader from(folder_ / "checkpoint");
+  from("active", again);
+  from.finish();
   ASSERT_EQ(again.size(), active.size());
   EXPECT_EQ(again.bytes(), active.bytes());
   EXPECT_EQ(again.bytes_here(), active.bytes_here());

@@ -58,8 +58,7 @@ TEST_P(BlockSizes, OfRecomposedBlocksReachTheOptimum) {
   for (const int inner : {0, 1, 4}) {
     std::vector<size_t> blocks;
     const Summary summary = solved(
-        store, {.method = DualBlock{.inner = inner}, .tolerance = 1e-6, .max_passes = 50000, .chunks_per_block = 1},
-        blocks);
+        store, {.method = Dual{.inner = inner}, .tolerance = 1e-6, .max_passes = 50000, .chunks_per_block = 1}, blocks);
     EXPECT_EQ(*std::max_element(blocks.begin(), blocks.end()), rows_per_block());
     EXPECT_EQ(summary.termination, Termination::converged);
     expect_optimum(summary, 1e-6);
@@ -72,11 +71,10 @@ TEST_P(BlockSizes, OfFixedBlocksReachTheOptimum) {
   for (const auto& [inner, converge, cache] : {std::tuple(1, false, 0.0), {4, false, 0.5}, {0, true, 0.0}}) {
     std::vector<size_t> blocks;
     const Summary summary = solved(store,
-                                   {.method = DualBlock{.schedule = Schedule::fixed,
-                                                        .blocks = wanted,
-                                                        .inner = inner,
-                                                        .converge = converge,
-                                                        .cache_fraction = cache},
+                                   {.method = Dual{.schedule = Schedule::fixed,
+                                                   .blocks = wanted,
+                                                   .inner = converge ? InnerIterations::until_solved() : inner,
+                                                   .cache_fraction = cache},
                                     .tolerance = 1e-6,
                                     .max_passes = 50000},
                                    blocks);
@@ -95,7 +93,7 @@ TEST_P(BlockSizes, OfFixedBlocksOfOneBucketAreRunsOfItsChunks) {
   ASSERT_EQ(store.info().buckets, 1U);
   std::vector<size_t> blocks;
   const Summary summary = solved(store,
-                                 {.method = DualBlock{.schedule = Schedule::fixed, .blocks = kRows, .inner = 1},
+                                 {.method = Dual{.schedule = Schedule::fixed, .blocks = kRows, .inner = 1},
                                   .tolerance = 1e-6,
                                   .max_passes = 50000},
                                  blocks);

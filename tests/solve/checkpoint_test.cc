@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 #include "support/errors.h"
 #include "support/stopping.h"
 #include "support/tight_memory.h"
@@ -43,7 +43,7 @@ class DualsBesideACheckpoint : public testing::Test {
     StoppedRun run;
     ASSERT_FALSE(live(problem_, options_, context_, 40, run));
     ASSERT_TRUE(std::filesystem::exists(duals_));
-    ASSERT_TRUE(Plan::restore(SnapshotReader(rows_.folder / "STATE")).duals_in_file);
+    ASSERT_TRUE(FieldReader(rows_.folder / "STATE").take<Plan>("plan").duals_in_file);
   }
   void expect_refused() {
     std::vector<Solution> solutions;
@@ -52,7 +52,7 @@ class DualsBesideACheckpoint : public testing::Test {
 
   const ManyChunks rows_{24};
   const Problem problem_ = problem_for(rows_.store, "hinge", 0.1);
-  const SolveOptions options_{.method = DualBlock{.inner = 1}, .tolerance = 1e-6};
+  const SolveOptions options_{.method = Dual{.inner = 1}, .tolerance = 1e-6};
   const Context context_ = context_with(memory_without_duals(problem_), rows_.folder / "STATE");
   const std::string duals_ = rows_.folder / "STATE.duals";
 };

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "solve/core/run.h"
+#include "solve/solve.h"
 #include "support/memory_folder.h"
 #include "support/small_problems.h"
 
@@ -30,7 +30,7 @@ TEST_F(ChosenMethod, IsNewtonWhereFeaturesAreFewAndTheLossIsSmooth) {
 
 TEST_F(ChosenMethod, IsDualForTheHinge) {
   const Choice choice = choice_for(1000, 3, "hinge");
-  EXPECT_TRUE(std::holds_alternative<DualBlock>(choice.method));
+  EXPECT_TRUE(std::holds_alternative<Dual>(choice.method));
   EXPECT_EQ(choice.reason, "hinge, 1,000 rows x 3 features: dual, because the hinge has a corner");
 }
 
@@ -50,7 +50,7 @@ TEST_F(ChosenMethod, IsDualWhereTheMarginsOfNewtonOrTheRowsDoNotFit) {
   for (uint64_t memory = uint64_t{6} << 20; memory < uint64_t{24} << 20; memory += uint64_t{256} << 10) {
     const Context context{.memory_bytes = memory};
     const Choice choice = choose_method(problem, context);
-    EXPECT_FALSE(newton && std::holds_alternative<DualBlock>(choice.method)) << "more memory, and no longer newton";
+    EXPECT_FALSE(newton && std::holds_alternative<Dual>(choice.method)) << "more memory, and no longer newton";
     if (std::holds_alternative<Newton>(choice.method)) {
       newton = true;
       Context held = context;

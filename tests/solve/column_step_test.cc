@@ -131,7 +131,7 @@ TYPED_TEST(AnyColumnsTest, EveryStepDecreasesEnough) {
     Slopes sums;
     columns.add_slopes(piece, rows.view(), sums);
     const auto change_of = [&](double step) { return columns.loss_change(piece, rows.view(), step); };
-    const ColumnStep found = newton_step(weight, sums, TypeParam::kBound, change_of);
+    const ColumnStep found = newton_step(weight, sums, columns.bound(), change_of);
     const auto objective = [&](double step) {
       return 0.5 * (weight + step) * (weight + step) + losses_at(columns.loss, plain, piece, step);
     };

@@ -25,7 +25,7 @@ struct ManyColumns {
   const Store& store = rows.store;
 };
 
-uint64_t streaming_memory_for(const Problem& problem, const Method& method) {
+uint64_t streaming_memory_for(const Problem& problem, const AnyMethod& method) {
   const uint64_t least = least_memory(problem, method);
   const uint64_t enough =
       least_memory_where(problem, method, "", [](const Plan& plan) { return plan.rows != RowsHeld::streamed; });
@@ -34,17 +34,17 @@ uint64_t streaming_memory_for(const Problem& problem, const Method& method) {
 }
 
 struct Case {
-  Method method;
+  AnyMethod method;
   const char* loss;
 };
 
 const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {{PrimalColumn{}, "squared-hinge"},
-                                        {PrimalColumn{}, "logistic"},
-                                        {PrimalColumn{.exponential = Exponential::stored}, "logistic"},
-                                        {PrimalColumn{.order = ColumnOrder::cyclic}, "squared-hinge"},
-                                        {PrimalColumn{.order = ColumnOrder::once}, "logistic"},
-                                        {PrimalColumn{.order = ColumnOrder::online}, "squared-hinge"},
+  static const std::vector<Case> all = {{Primal{}, "squared-hinge"},
+                                        {Primal{}, "logistic"},
+                                        {Primal{.exponential = Exponential::stored}, "logistic"},
+                                        {Primal{.order = ColumnOrder::cyclic}, "squared-hinge"},
+                                        {Primal{.order = ColumnOrder::once}, "logistic"},
+                                        {Primal{.order = ColumnOrder::online}, "squared-hinge"},
                                         {Cmls{}, "squared-hinge"}};
   return all;
 }
@@ -119,13 +119,13 @@ TEST(StreamedColumns, TasksOnSeveralThreadsHaveTheSameBits) {
   Problem problem = problem_for(columns.store, "squared-hinge", 0.5, 1);
   problem.tasks.push_back({.positive = -1, .cost = 2});
   problem.tasks.push_back({.positive = 1, .cost = 0.1, .held_out = {.seed = 1, .parts = 4, .first = 1, .last = 2}});
-  const uint64_t memory = streaming_memory_for(problem, PrimalColumn{});
+  const uint64_t memory = streaming_memory_for(problem, Primal{});
   std::vector<Solution> expected;
   for (const size_t threads : {1, 2, 4}) {
     Context context = context_with(memory);
     context.threads = threads;
     std::vector<Solution> solutions;
-    const Summary summary = solve(problem, {.method = PrimalColumn{}, .tolerance = 1e-4}, solutions, context);
+    const Summary summary = solve(problem, {.method = Primal{}, .tolerance = 1e-4}, solutions, context);
     EXPECT_EQ(summary.plan.rows, RowsHeld::streamed);
     if (expected.empty()) expected = std::move(solutions);
     for (size_t i = 0; i < solutions.size(); ++i) EXPECT_EQ(solutions[i].weights, expected[i].weights) << threads;
@@ -183,19 +183,19 @@ TEST_F(LongColumns, AreRefusedWhereTheyDoNotFit) {
   const Store store = write_store(folder, make_data(60000, 3, 3, 1.0), 60000);
   write_columns(store, kAllColumns, 4096);
   const Problem problem = problem_for(store, "squared-hinge", 0.01);
-  const uint64_t least = least_memory(problem, PrimalColumn{});
+  const uint64_t least = least_memory(problem, Primal{});
   std::vector<Solution> solutions;
-  expect_error(ErrorKind::memory, {"a column that takes", "chunks", "--memory", "newton"},
-               [&] { solve(problem, {.method = PrimalColumn{}}, solutions, context_with(least - 4096)); });
+  expect_error(ErrorKind::memory, {"a column that takes", "chunks", "give memory", "use solver newton"},
+               [&] { solve(problem, {.method = Primal{}}, solutions, context_with(least - 4096)); });
 }
 
 TEST(StreamedColumns, TooLittleMemoryIsRefusedWithTheNumbers) {
   const ManyColumns columns;
-  for (const Method& method : {Method(PrimalColumn{}), Method(Cmls{})}) {
+  for (const AnyMethod& method : {AnyMethod(Primal{}), AnyMethod(Cmls{})}) {
     const Problem problem = problem_for(columns.store, "squared-hinge", 1, 1);
     const uint64_t least = least_memory(problem, method);
     std::vector<Solution> solutions;
-    expect_error(ErrorKind::memory, {"62 weights", "90 rows", "--memory allows", "newton or dual"},
+    expect_error(ErrorKind::memory, {"weights of 62 features", "90 rows", "memory allows", "use solver newton or dual"},
                  [&] { solve(problem, {.method = method}, solutions, context_with(least - 2048)); });
     // And what is enough is enough, for rows at the end too.
     Context context = context_with(0);
@@ -203,7 +203,7 @@ TEST(StreamedColumns, TooLittleMemoryIsRefusedWithTheNumbers) {
     context.on_answer = [&](const Block& block) {
       for (const Chunk* chunk : block.chunks) rows += chunk->rows();
     };
-    context.memory_bytes = std::max<uint64_t>(least, least_memory(problem, DualBlock{}));
+    context.memory_bytes = std::max<uint64_t>(least, least_memory(problem, Dual{}));
     solve(problem, {.method = method, .max_passes = 2}, solutions, context);
     EXPECT_EQ(rows, 90U);
   }
@@ -214,7 +214,7 @@ TEST(StreamedColumns, AsManyTasksAsFitAreSolvedAtOnce) {
   const Store store = write_store_with_columns(folder, make_data(20000, 3, 4), kAllColumns, 20000);
   Problem problem = problem_for(store, "squared-hinge", 1);
   problem.tasks.assign(10, problem.tasks[0]);
-  const Method method = PrimalColumn{};
+  const AnyMethod method = Primal{};
   const uint64_t for_four = [&] {
     Problem four = problem;
     four.tasks.resize(4);
@@ -253,7 +253,7 @@ TEST(StreamedColumns, HoldTheMemoryOfThePlan) {
     Context context = context_with(kMemory);
     context.threads = 2;
     std::vector<Solution> solutions;
-    const Summary summary = solve(problem, {.method = PrimalColumn{}, .max_passes = 3}, solutions, context);
+    const Summary summary = solve(problem, {.method = Primal{}, .max_passes = 3}, solutions, context);
     const uint64_t grown = peak_resident_bytes() - before;
     const bool held = summary.plan.rows == RowsHeld::streamed && grown <= kMemory - kProgramBytes + (1 << 20);
     if (!held) fmt::print("grew by {} of {}\n", grown, kMemory - kProgramBytes);

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 #include "store/core/remove.h"
 #include "support/column_problems.h"
 #include "support/errors.h"
@@ -14,13 +14,13 @@ namespace {
 
 using namespace test;  // NOLINT: the tests' own words
 
-const std::vector<Method>& methods() {
-  static const std::vector<Method> all = {PrimalColumn{}, PrimalColumn{.order = ColumnOrder::cyclic},
-                                          PrimalColumn{.order = ColumnOrder::online}, Cmls{}};
+const std::vector<AnyMethod>& methods() {
+  static const std::vector<AnyMethod> all = {Primal{}, Primal{.order = ColumnOrder::cyclic},
+                                             Primal{.order = ColumnOrder::online}, Cmls{}};
   return all;
 }
 
-bool knows(const Method& method, const std::string& loss) {
+bool knows(const AnyMethod& method, const std::string& loss) {
   return loss == "squared-hinge" || !std::holds_alternative<Cmls>(method);
 }
 
@@ -30,7 +30,7 @@ TEST(ColumnTasks, EachClassAgainstTheRestReachesItsOptimum) {
   const Store store = write_store_with_columns(folder, data, 5);
   for (const char* loss : {"squared-hinge", "logistic"}) {
     const Problem problem = tasks_for(store, loss, {0.1, 1, 0.01}, 1);
-    for (const Method& method : methods()) {
+    for (const AnyMethod& method : methods()) {
       if (!knows(method, loss)) continue;
       std::vector<Solution> solutions;
       const Summary summary = solve_columns(problem, method, 1e-7, solutions);
@@ -57,7 +57,7 @@ TEST(ColumnTasks, HeldOutRowsAreAsGoodAsAbsent) {
     problem.tasks.assign(3, problem.tasks[0]);
     for (uint32_t fold = 0; fold < 3; ++fold)
       problem.tasks[fold].held_out = {.seed = 5, .parts = 3, .first = fold, .last = fold + 1};
-    for (const Method& method : methods()) {
+    for (const AnyMethod& method : methods()) {
       if (!knows(method, loss)) continue;
       std::vector<Solution> solutions;
       const Summary summary = solve_columns(problem, method, 1e-7, solutions);
@@ -85,7 +85,7 @@ TEST(ColumnTasks, RemovedRowsAreAbsent) {
   for (const size_t id : {3, 4, 5, 17, 60, 61, 99}) rows[id].cost = 0;
   for (const char* loss : {"squared-hinge", "logistic"}) {
     const ReferenceOptimum reference = reference_optimum(loss, rows, 1e-8);
-    for (const Method& method : methods()) {
+    for (const AnyMethod& method : methods()) {
       if (!knows(method, loss)) continue;
       std::vector<Solution> solutions;
       const Summary summary = solve_columns(problem_for(store, loss, 0.3, 1), method, 1e-7, solutions);
@@ -103,7 +103,7 @@ TEST(ColumnTasks, AgreeWithTheDualMethod) {
     std::vector<Solution> dual;
     solve(problem, {.tolerance = 1e-8, .max_passes = 20000}, dual);
     std::vector<Solution> primal;
-    solve_columns(problem, PrimalColumn{}, 1e-10, primal);
+    solve_columns(problem, Primal{}, 1e-10, primal);
     for (size_t i = 0; i < dual[0].weights.size(); ++i)
       EXPECT_NEAR(primal[0].weights[i], dual[0].weights[i], 2e-3) << loss << " " << i;
   }
@@ -125,7 +125,7 @@ TEST(ColumnTasks, TheObjectiveNeverRisesFromPassToPass) {
         before = pass.primal_estimate;
       };
       const Summary summary =
-          solve_columns(problem_for(store, loss, 3, 1), PrimalColumn{.order = order}, 1e-9, solutions, context);
+          solve_columns(problem_for(store, loss, 3, 1), Primal{.order = order}, 1e-9, solutions, context);
       EXPECT_GT(summary.passes, 3);
     }
   }
@@ -160,17 +160,17 @@ TEST(ColumnTasks, AWarmStartGoesOnFromItsWeights) {
   for (const char* loss : {"squared-hinge", "logistic"}) {
     const Problem problem = problem_for(store, loss, 1, 1);
     std::vector<Solution> cold;
-    const Summary first = solve_columns(problem, PrimalColumn{}, 1e-8, cold);
+    const Summary first = solve_columns(problem, Primal{}, 1e-8, cold);
     std::vector<Solution> warm(1);
     warm[0].weights = cold[0].weights;
-    const Summary again = solve_columns(problem, PrimalColumn{}, 1e-8, warm);
+    const Summary again = solve_columns(problem, Primal{}, 1e-8, warm);
     EXPECT_LT(again.passes, first.passes / 2) << loss;
     EXPECT_NEAR(again.certificates[0].primal, first.certificates[0].primal, 1e-7 * first.certificates[0].primal);
     // From another cost's weights to this one's optimum.
     std::vector<Solution> other;
-    solve_columns(problem_for(store, loss, 0.01, 1), PrimalColumn{}, 1e-3, other);
+    solve_columns(problem_for(store, loss, 0.01, 1), Primal{}, 1e-3, other);
     other[0].weights.resize(problem.weights());
-    const Summary from_other = solve_columns(problem, PrimalColumn{}, 1e-8, other);
+    const Summary from_other = solve_columns(problem, Primal{}, 1e-8, other);
     EXPECT_NEAR(from_other.certificates[0].primal, first.certificates[0].primal, 1e-7 * first.certificates[0].primal);
   }
 }
@@ -180,7 +180,7 @@ TEST(ColumnTasks, TheWeightsHaveTheSameBitsForAnyNumberOfThreads) {
   const Store store = write_store_with_columns(folder, make_classes(200, 30, 3, 7), 4);
   for (const char* loss : {"squared-hinge", "logistic"}) {
     const Problem problem = tasks_for(store, loss, {1, 0.1, 2}, 1);
-    for (const Method& method : methods()) {
+    for (const AnyMethod& method : methods()) {
       if (!knows(method, loss)) continue;
       std::vector<Solution> expected;
       const Summary one = solve_columns(problem, method, 1e-5, expected, {.threads = 1});
@@ -202,10 +202,10 @@ TEST(ColumnTasks, ATaskHasTheBitsThatItWouldHaveAlone) {
   const Store store = write_store_with_columns(folder, make_classes(120, 10, 3, 8), 4);
   const Problem problem = tasks_for(store, "squared-hinge", {1, 1, 1});
   std::vector<Solution> together;
-  solve_columns(problem, PrimalColumn{}, 1e-5, together);
+  solve_columns(problem, Primal{}, 1e-5, together);
   for (size_t i = 0; i < 3; ++i) {
     std::vector<Solution> alone;
-    solve_columns(only_task(problem, i), PrimalColumn{}, 1e-5, alone);
+    solve_columns(only_task(problem, i), Primal{}, 1e-5, alone);
     EXPECT_EQ(alone[0].weights, together[i].weights);
   }
 }
@@ -228,7 +228,7 @@ TEST(ColumnTasks, WeightsStandUnderTheStoresFeatureNumbers) {
   write_columns(store, 9);
   for (const char* loss : {"squared-hinge", "logistic"}) {
     std::vector<Solution> solutions;
-    const Summary summary = solve_columns(problem_for(store, loss, 1, 1), PrimalColumn{}, 1e-8, solutions);
+    const Summary summary = solve_columns(problem_for(store, loss, 1, 1), Primal{}, 1e-8, solutions);
     std::vector<float> original(solutions[0].weights.size());
     for (uint32_t index = 0; index + 1 < original.size(); ++index)
       original[index] = solutions[0].weights[store.features().number(index)];
@@ -236,7 +236,7 @@ TEST(ColumnTasks, WeightsStandUnderTheStoresFeatureNumbers) {
     EXPECT_NEAR(primal_at(loss, dense(data, 1, 1), original, true), summary.certificates[0].primal,
                 1e-9 * summary.certificates[0].primal);
     // And a warm start reads them there.
-    const Summary again = solve_columns(problem_for(store, loss, 1, 1), PrimalColumn{}, 1e-8, solutions);
+    const Summary again = solve_columns(problem_for(store, loss, 1, 1), Primal{}, 1e-8, solutions);
     EXPECT_LE(again.passes, 3);
   }
 }
@@ -245,7 +245,7 @@ TEST(ColumnTasks, SayHowManyStepsWereFull) {
   const Folder folder;
   const Store store = write_store_with_columns(folder, make_data(150, 20, 10), kAllColumns);
   std::vector<Solution> solutions;
-  const Summary summary = solve_columns(problem_for(store, "squared-hinge", 10), PrimalColumn{}, 1e-6, solutions);
+  const Summary summary = solve_columns(problem_for(store, "squared-hinge", 10), Primal{}, 1e-6, solutions);
   const ColumnSteps& steps = summary.column_steps;
   EXPECT_GT(steps.steps, 20U);
   EXPECT_LE(steps.full, steps.steps);
@@ -262,12 +262,12 @@ TEST(ColumnTasks, StoredExponentialsOfFarRowsBecomeProducts) {
   const Problem problem = problem_for(store, "logistic", 1, 1);
   std::vector<Solution> cold;
   const double best =
-      solve_columns(problem, PrimalColumn{.exponential = Exponential::library}, 1e-9, cold).certificates[0].primal;
+      solve_columns(problem, Primal{.exponential = Exponential::library}, 1e-9, cold).certificates[0].primal;
   // At once, on the first step, which is long; and not at all.
   for (const float first : {5.0F, -1.5F, 1e-3F}) {
     std::vector<Solution> solutions(1);
     solutions[0].weights.assign(problem.weights(), first);
-    const Summary summary = solve_columns(problem, PrimalColumn{.exponential = Exponential::stored}, 1e-9, solutions);
+    const Summary summary = solve_columns(problem, Primal{.exponential = Exponential::stored}, 1e-9, solutions);
     EXPECT_NEAR(summary.certificates[0].primal, best, 1e-8 * best) << first;
     EXPECT_LE(summary.certificates[0].gap(), 1e-9);
   }
@@ -280,7 +280,7 @@ TEST(ColumnTasks, AWarmStartForgetsFeaturesThatNoRowHas) {
   const Problem problem = problem_for(store, "squared-hinge", 1);
   std::vector<Solution> solutions(1);
   solutions[0].weights.assign(problem.weights(), 7);  // feature 0 too
-  const Summary summary = solve_columns(problem, PrimalColumn{}, 1e-8, solutions);
+  const Summary summary = solve_columns(problem, Primal{}, 1e-8, solutions);
   EXPECT_EQ(summary.termination, Termination::converged);
   EXPECT_EQ(solutions[0].weights[0], 0);
 }
@@ -289,12 +289,12 @@ TEST(ColumnTasks, UnsupportedPairsAreUsageErrors) {
   const Folder folder;
   const Store store = write_store_with_columns(folder, make_data(20, 3, 12));
   std::vector<Solution> solutions;
-  const auto run = [&](const char* loss, const Method& method) {
+  const auto run = [&](const char* loss, const AnyMethod& method) {
     return [&, loss, method] { solve(problem_for(store, loss, 1), {.method = method}, solutions); };
   };
-  expect_error(ErrorKind::usage, {"hinge", "--loss squared-hinge"}, run("hinge", PrimalColumn{}));
-  expect_error(ErrorKind::usage, {"cmls", "squared-hinge"}, run("hinge", Cmls{}));
-  expect_error(ErrorKind::usage, {"cmls", "squared-hinge"}, run("logistic", Cmls{}));
+  expect_error(ErrorKind::usage, {"primal needs a smooth loss", "hinge is none"}, run("hinge", Primal{}));
+  expect_error(ErrorKind::usage, {"cmls needs the squared hinge"}, run("hinge", Cmls{}));
+  expect_error(ErrorKind::usage, {"cmls needs the squared hinge"}, run("logistic", Cmls{}));
   for (const ColumnOrder order : {ColumnOrder::once, ColumnOrder::online})
     expect_error(ErrorKind::usage, {"cyclic or permuted"}, run("squared-hinge", Cmls{.order = order}));
 }
@@ -303,7 +303,7 @@ TEST(ColumnTasks, NeedColumnsAndSaySo) {
   const Folder folder;
   const Store store = write_store(folder, make_data(20, 3, 13), 20);
   std::vector<Solution> solutions;
-  for (const Method& method : {Method(PrimalColumn{}), Method(Cmls{})})
+  for (const AnyMethod& method : {AnyMethod(Primal{}), AnyMethod(Cmls{})})
     expect_error(ErrorKind::input, {"transpose"},
                  [&] { solve(problem_for(store, "squared-hinge", 1), {.method = method}, solutions); });
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "objective/class_certificate.h"
-#include "solve/core/run.h"
+#include "solve/solve.h"
 #include "support/class_problems.h"
 #include "support/errors.h"
 #include "support/stopping.h"
@@ -191,7 +191,7 @@ class CrammerSingerInLittleMemory : public testing::Test {
     return Store::open(path);
   }
   uint64_t streaming(const Problem& problem) const {
-    const Method method = CrammerSinger{};
+    const AnyMethod method = CrammerSinger{};
     const uint64_t least = least_memory(problem, method);
     const uint64_t enough =
         least_memory_where(problem, method, "", [](const Plan& plan) { return plan.rows != RowsHeld::streamed; });
@@ -289,9 +289,9 @@ TEST(CrammerSinger, RefusesAMemoryThatCannotHoldTheWeightsOfAllClasses) {
   const Store store = write_store(folder, data, 10);
   const Problem problem = class_problem(store, 1);
   std::vector<Solution> solutions;
-  expect_error(ErrorKind::memory, {"4,000,001 weights for each of 5 classes", "need 76 MB"},
+  expect_error(ErrorKind::memory, {"weights of 4,000,001 features for each of 5 classes 76 MB"},
                [&] { solve(problem, exactly(), solutions, {.memory_bytes = uint64_t{64} << 20}); });
-  EXPECT_EQ(make_plan(problem, exactly(), {.memory_bytes = uint64_t{128} << 20}).weights_bytes, 5 * 4'000'001U * 4);
+  EXPECT_EQ(make_plan(problem, exactly(), {.memory_bytes = uint64_t{128} << 20}).bytes("weights"), 5 * 4'000'001U * 4);
 }
 
 // Rows ask for more classes at first than they keep.
@@ -309,7 +309,7 @@ TEST(CrammerSinger, StaysWithinTheMemoryForDualsAndReachesTheOptimumAllTheSame) 
     std::vector<Solution> solutions;
     const Summary summary = solve(problem, {.method = CrammerSinger{}, .tolerance = 1e-3}, solutions, context);
     EXPECT_EQ(summary.termination, Termination::converged);
-    EXPECT_LE(most_bytes, summary.plan.duals_bytes);
+    EXPECT_LE(most_bytes, summary.plan.bytes("duals"));
     return summary.certificates[0].primal;
   };
   uint64_t tight = 0;

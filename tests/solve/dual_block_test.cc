@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 #include "support/small_problems.h"
 
 namespace linblock {
@@ -41,41 +41,42 @@ TEST_P(EveryLoss, ReachesTheReferenceOptimumWithBlocksOfAnySize) {
   const Store store = write_store(folder, data, rows_per_chunk);
   for (const int inner : {1, 4}) {
     const SolveOptions options{
-        .method = DualBlock{.schedule = schedule, .inner = inner}, .tolerance = 1e-6, .max_passes = 20000};
+        .method = Dual{.schedule = schedule, .inner = inner}, .tolerance = 1e-6, .max_passes = 20000};
     const Summary summary = expect_optimum(problem_for(store, loss, 1), dense(data, 1, -1), options);
     EXPECT_EQ(summary.termination, Termination::converged);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryLoss,
-                         testing::Combine(testing::Values("hinge", "squared-hinge", "logistic"),
+                         testing::Combine(testing::Values("hinge", "squared-hinge", "logistic", "huber-hinge"),
                                           testing::Values(1, 7, 42),
                                           testing::Values(Schedule::recomposed, Schedule::fixed)));
 
-TEST(DualBlock, SolvesEachBlockToConvergenceWhenAsked) {
+TEST(Dual, SolvesEachBlockToConvergenceWhenAsked) {
   const Folder folder;
   const Data data = make_data(60, 5, 2);
   const Store store = write_store(folder, data, 15);
-  for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
-    const SolveOptions options{
-        .method = DualBlock{.schedule = Schedule::fixed, .converge = true}, .tolerance = 1e-4, .max_passes = 5000};
+  for (const char* loss : {"hinge", "squared-hinge", "logistic", "huber-hinge"}) {
+    const SolveOptions options{.method = Dual{.schedule = Schedule::fixed, .inner = InnerIterations::until_solved()},
+                               .tolerance = 1e-4,
+                               .max_passes = 5000};
     expect_optimum(problem_for(store, loss, 1), dense(data, 1, -1), options);
   }
 }
 
-TEST(DualBlock, TakesABiasClassWeightsAndRowWeightsIntoAccount) {
+TEST(Dual, TakesABiasClassWeightsAndRowWeightsIntoAccount) {
   const Folder folder;
   Data data = make_data(50, 4, 3);
   for (size_t i = 0; i < data.rows.size(); ++i) data.rows[i].weight = static_cast<float>(i % 4);
   const Store store = write_store(folder, data, 50);
-  for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+  for (const char* loss : {"hinge", "squared-hinge", "logistic", "huber-hinge"}) {
     Problem problem = problem_for(store, loss, 0.7, 2.0);
     problem.class_weights = {{1, 3.0}};
     expect_optimum(problem, dense(data, 0.7, 2.0, problem.class_weights), {.tolerance = 1e-6, .max_passes = 20000});
   }
 }
 
-TEST(DualBlock, DoublingARowsWeightIsTheSameAsHavingItTwice) {
+TEST(Dual, DoublingARowsWeightIsTheSameAsHavingItTwice) {
   const Folder one;
   const Folder two;
   Data weighted = make_data(30, 4, 4);
@@ -92,21 +93,21 @@ TEST(DualBlock, DoublingARowsWeightIsTheSameAsHavingItTwice) {
   EXPECT_NEAR(a.certificates[0].primal, b.certificates[0].primal, 3e-6 * a.certificates[0].primal);
 }
 
-TEST(DualBlock, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(Dual, GivesTheSameBitsForAnyNumberOfThreads) {
   const Folder folder;
   const Data data = make_data(200, 10, 5);
   const Store store = write_store(folder, data, 20);
   std::vector<float> expected;
   for (const size_t threads : {1, 2, 3, 7}) {
     std::vector<Solution> solutions;
-    solve(problem_for(store, "hinge", 1), {.method = DualBlock{.inner = 1}, .tolerance = 1e-4}, solutions,
+    solve(problem_for(store, "hinge", 1), {.method = Dual{.inner = 1}, .tolerance = 1e-4}, solutions,
           {.threads = threads});
     if (threads == 1) expected = solutions[0].weights;
     EXPECT_EQ(solutions[0].weights, expected) << threads << " threads";
   }
 }
 
-TEST(DualBlock, NeverMakesANumberThatIsNotFinite) {
+TEST(Dual, NeverMakesANumberThatIsNotFinite) {
   for (const double scale : {1e30, 1e-30}) {
     for (const double cost : {1e-8, 1.0, 1e8}) {
       const Folder folder;
@@ -116,7 +117,7 @@ TEST(DualBlock, NeverMakesANumberThatIsNotFinite) {
       data.rows.push_back({.label = 1});  // a row without features
       data.rows.push_back({.label = -1});
       const Store store = write_store(folder, data, 32);
-      for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+      for (const char* loss : {"hinge", "squared-hinge", "logistic", "huber-hinge"}) {
         std::vector<Solution> solutions;
         const Summary summary = solve(problem_for(store, loss, cost), {.tolerance = 0.01, .max_passes = 50}, solutions);
         for (const float weight : solutions[0].weights) EXPECT_TRUE(std::isfinite(weight)) << loss << " " << scale;
@@ -127,7 +128,7 @@ TEST(DualBlock, NeverMakesANumberThatIsNotFinite) {
   }
 }
 
-TEST(DualBlock, RefusesOneClassAndAnUnknownLabel) {
+TEST(Dual, RefusesOneClassAndAnUnknownLabel) {
   const Folder folder;
   Data data = make_data(10, 3, 7);
   for (OwnedRow& row : data.rows) row.label = 1;
@@ -139,7 +140,7 @@ TEST(DualBlock, RefusesOneClassAndAnUnknownLabel) {
   EXPECT_THROW(solve(problem, {}, solutions), Error);
 }
 
-TEST(DualBlock, RefusesAMemoryThatCannotHoldTheWeights) {
+TEST(Dual, RefusesAMemoryThatCannotHoldTheWeights) {
   const Folder folder;
   Data data = make_data(10, 3, 8);
   data.rows[0].index.push_back(100'000'000);
@@ -151,11 +152,11 @@ TEST(DualBlock, RefusesAMemoryThatCannotHoldTheWeights) {
     FAIL() << "was not refused";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::memory);
-    EXPECT_NE(std::string(error.what()).find("100,000,001 weights"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("weights of 100,000,001 features"), std::string::npos) << error.what();
   }
 }
 
-TEST(DualBlock, SaysWhatIsCertifiedWhenALimitIsReached) {
+TEST(Dual, SaysWhatIsCertifiedWhenALimitIsReached) {
   const Folder folder;
   const Data data = make_data(100, 8, 9);
   const Store store = write_store(folder, data, 10);

@@ -1,7 +1,7 @@
 // Data and costs at the ends of what numbers can say: finite weights, and a dual that never passes the primal.
 #include <gtest/gtest.h>
 
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 #include "support/column_problems.h"
 #include "support/small_problems.h"
 
@@ -13,22 +13,23 @@ using namespace test;  // NOLINT: the tests' own words
 constexpr const char* kLosses[] = {"hinge", "squared-hinge", "logistic"};
 const std::vector<double> kCosts = {1e-8, 1e-4, 1e-2, 1, 1e2, 1e4, 1e8};
 
-bool supported(const Method& method, const std::string& loss) {
+bool supported(const AnyMethod& method, const std::string& loss) {
   if (std::holds_alternative<Pegasos>(method)) return loss != "logistic";
-  if (std::holds_alternative<PrimalColumn>(method)) return loss != "hinge";
+  if (std::holds_alternative<Primal>(method)) return loss != "hinge";
   return !std::holds_alternative<Cmls>(method) || loss == "squared-hinge";
 }
 
 class Extremes : public testing::TestWithParam<const char*> {
  protected:
-  static Method method() {
+  static AnyMethod method() {
     const std::string name = GetParam();
-    if (name == "dual") return DualBlock{};
-    if (name == "converge") return DualBlock{.schedule = Schedule::fixed, .blocks = 2, .converge = true};
+    if (name == "dual") return Dual{};
+    if (name == "converge")
+      return Dual{.schedule = Schedule::fixed, .blocks = 2, .inner = InnerIterations::until_solved()};
     if (name == "pegasos") return Pegasos{};
     if (name == "average") return Average{};
-    if (name == "primal") return PrimalColumn{};
-    if (name == "stored") return PrimalColumn{.order = ColumnOrder::cyclic, .exponential = Exponential::stored};
+    if (name == "primal") return Primal{};
+    if (name == "stored") return Primal{.order = ColumnOrder::cyclic, .exponential = Exponential::stored};
     if (name == "cmls") return Cmls{};
     return Subsample{.share = 0.5};
   }
@@ -164,7 +165,7 @@ TEST(ExtremeOptimum, OfOneRowOfEachClassIsFoundByColumnsToo) {
       if (cost > 1e2) continue;  // steps along single features get nowhere then
       const ReferenceOptimum reference = reference_optimum(loss, dense(data, cost, -1));
       std::vector<Solution> solutions;
-      const Summary summary = solve_columns(problem_for(store, loss, cost), PrimalColumn{}, 1e-6, solutions, {}, 20000);
+      const Summary summary = solve_columns(problem_for(store, loss, cost), Primal{}, 1e-6, solutions, {}, 20000);
       EXPECT_EQ(summary.termination, Termination::converged) << loss << ", cost " << cost;
       EXPECT_NEAR(summary.certificates[0].primal, reference.primal, 2e-6 * reference.primal)
           << loss << ", cost " << cost;
@@ -180,7 +181,7 @@ TEST(ExtremeOptimum, OfRowsWithoutFeaturesIsTheBiasAlone) {
     for (const double bias : {-1.0, 1.0}) {
       const ReferenceOptimum reference = reference_optimum(loss, dense(data, 0.5, bias));
       std::vector<Solution> solutions;
-      const Summary summary = solve_columns(problem_for(store, loss, 0.5, bias), PrimalColumn{}, 1e-8, solutions);
+      const Summary summary = solve_columns(problem_for(store, loss, 0.5, bias), Primal{}, 1e-8, solutions);
       EXPECT_EQ(summary.termination, Termination::converged);
       EXPECT_NEAR(summary.certificates[0].primal, reference.primal, 1e-7 * reference.primal) << loss << " " << bias;
     }

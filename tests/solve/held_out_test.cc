@@ -73,15 +73,15 @@ class HeldOutRows : public testing::Test {
 TEST_F(HeldOutRows, HaveNoSayInTheWeights) {
   constexpr uint32_t kChanged = 3;
   const ManyChunks other(with_other_rows_in(kChanged, data_));
-  const std::vector<Method> methods = {DualBlock{.inner = 1},
-                                       DualBlock{.inner = 2, .cache_fraction = 0.5},
-                                       DualBlock{.schedule = Schedule::fixed, .inner = 1},
-                                       DualBlock{.converge = true},
-                                       Pegasos{},
-                                       Average{},
-                                       Subsample{.share = 0.8}};
+  const std::vector<AnyMethod> methods = {Dual{.inner = 1},
+                                          Dual{.inner = 2, .cache_fraction = 0.5},
+                                          Dual{.schedule = Schedule::fixed, .inner = 1},
+                                          Dual{.inner = InnerIterations::until_solved()},
+                                          Pegasos{},
+                                          Average{},
+                                          Subsample{.share = 0.8}};
   const Problem problem = folds(rows_.store, "squared-hinge");
-  for (const Method& method : methods) {
+  for (const AnyMethod& method : methods) {
     for (const uint64_t memory :
          {uint64_t{1} << 30, memory_for_encoded_rows(problem, method, ""), streaming_memory(problem)}) {
       SCOPED_TRACE(testing::Message() << name_of(method) << " in " << memory);
@@ -104,8 +104,8 @@ TEST_F(HeldOutRows, HaveNoSayInTheWeights) {
 TEST_F(HeldOutRows, AreAsGoodAsAbsentForEveryFold) {
   for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
     const Problem problem = folds(rows_.store, loss);
-    for (const Method& method : {Method(DualBlock{}), Method(DualBlock{.schedule = Schedule::fixed, .inner = 2}),
-                                 Method(Subsample{.share = 1})}) {
+    for (const AnyMethod& method : {AnyMethod(Dual{}), AnyMethod(Dual{.schedule = Schedule::fixed, .inner = 2}),
+                                    AnyMethod(Subsample{.share = 1})}) {
       for (const uint64_t memory : {uint64_t{1} << 30, streaming_memory(problem)}) {
         std::vector<Solution> solutions;
         const SolveOptions options{.method = method, .tolerance = 1e-5, .max_passes = 5000};

@@ -10,18 +10,18 @@ namespace {
 
 using namespace test;  // NOLINT: the tests' own words
 
-struct Setting {
+struct Case {
   const char* name;
   const char* loss;
-  bool newton;
+  BlockSolver block_solver;
   double bias;
 };
-std::ostream& operator<<(std::ostream& out, const Setting& setting) { return out << setting.name; }
+std::ostream& operator<<(std::ostream& out, const Case& setting) { return out << setting.name; }
 
-class IndexedWith : public testing::TestWithParam<Setting> {
+class IndexedWith : public testing::TestWithParam<Case> {
  protected:
   SolveOptions options(size_t query, double tolerance) const {
-    return {.method = IndexedBlock{.query = query, .newton = GetParam().newton},
+    return {.method = Indexed{.query = query, .block_solver = GetParam().block_solver},
             .tolerance = tolerance,
             .max_passes = 20000};
   }
@@ -105,7 +105,9 @@ TEST_P(IndexedWith, ReachesTheOptimumWhateverTheIndexAnswers) {
     PageCache cache(forest, uint64_t{1} << 20);
     IndexedTask task(
         own, own.tasks[0], forest, cache,
-        {.query = 1, .tolerance = 1e-7, .descent = {.newton = GetParam().newton, .bytes = uint64_t{1} << 20}},
+        {.query = 1,
+         .tolerance = 1e-7,
+         .descent = {.newton = GetParam().block_solver == BlockSolver::newton, .bytes = uint64_t{1} << 20}},
         std::make_unique<StubbornSearch>(forest.pages().chunks().size(), order));
     for (int step = 0; step < 20000 && !task.done(); ++step) task.step();
     ASSERT_TRUE(task.done());
@@ -127,7 +129,9 @@ TEST_P(IndexedWith, NeverRaisesTheTrueObjective) {
     PageCache cache(forest, uint64_t{1} << 20);
     IndexedTask task(
         cut, cut.tasks[0], forest, cache,
-        {.query = 50, .tolerance = 1e-4, .descent = {.newton = GetParam().newton, .bytes = uint64_t{1} << 20}});
+        {.query = 50,
+         .tolerance = 1e-4,
+         .descent = {.newton = GetParam().block_solver == BlockSolver::newton, .bytes = uint64_t{1} << 20}});
     for (int step = 0; step < 20000 && !task.done(); ++step) task.step();
     ASSERT_TRUE(task.done());
     ASSERT_FALSE(task.objectives().empty());
@@ -146,9 +150,10 @@ TEST_P(IndexedWith, TakesOnlyRowsThatViolateAndAreNoOutliers) {
   cut.truncate = 0.5;
   const MetricForest forest = MetricForest::open(store);
   PageCache cache(forest, uint64_t{1} << 20);
-  IndexedTask task(
-      cut, cut.tasks[0], forest, cache,
-      {.query = 10, .tolerance = 1e-4, .descent = {.newton = GetParam().newton, .bytes = uint64_t{1} << 20}});
+  IndexedTask task(cut, cut.tasks[0], forest, cache,
+                   {.query = 10,
+                    .tolerance = 1e-4,
+                    .descent = {.newton = GetParam().block_solver == BlockSolver::newton, .bytes = uint64_t{1} << 20}});
   const auto margin = [&](const Row& row, const std::vector<double>& weights) {
     double sum = cut.has_bias() ? cut.bias * weights.back() : 0;
     for (size_t k = 0; k < row.index.size(); ++k) sum += double{row.value[k]} * weights[row.index[k]];
@@ -164,7 +169,7 @@ TEST_P(IndexedWith, TakesOnlyRowsThatViolateAndAreNoOutliers) {
     task.step();
     for (size_t i = before; i < task.active().size(); ++i, ++taken) {
       const Row row = task.active().row(i, buffer);
-      EXPECT_LT(margin(row, w), 1);
+      EXPECT_LT(margin(row, w), (std::visit([](const auto& loss) { return loss.flat_from(); }, cut.loss)));
       EXPECT_GE(margin(row, anchor), outlier_margin(cut.loss, 0.5));
     }
   }
@@ -192,11 +197,13 @@ TEST_P(IndexedWith, SaysNothingOfTheObjectiveBeforeItHasLookedAtAllRows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, IndexedWith,
-                         testing::Values(Setting{"hinge", "hinge", false, -1}, Setting{"hinge_bias", "hinge", false, 1},
-                                         Setting{"squared", "squared-hinge", false, -1},
-                                         Setting{"squared_bias", "squared-hinge", false, 2},
-                                         Setting{"newton", "squared-hinge", true, -1},
-                                         Setting{"newton_bias", "squared-hinge", true, 1}),
+                         testing::Values(Case{"hinge", "hinge", BlockSolver::dual, -1},
+                                         Case{"hinge_bias", "hinge", BlockSolver::dual, 1},
+                                         Case{"huber", "huber-hinge", BlockSolver::dual, 1},
+                                         Case{"squared", "squared-hinge", BlockSolver::dual, -1},
+                                         Case{"squared_bias", "squared-hinge", BlockSolver::dual, 2},
+                                         Case{"newton", "squared-hinge", BlockSolver::newton, -1},
+                                         Case{"newton_bias", "squared-hinge", BlockSolver::newton, 1}),
                          [](const auto& one) { return one.param.name; });
 
 // Whatever was left unread: the certificate is that of ALL rows.
@@ -208,7 +215,7 @@ RC_GTEST_PROP(Indexed, CertifiesWhatAllRowsSay, ()) {
   const double bias = *rc::gen::element(-1.0, 0.5);
   const double cost = *rc::gen::element(0.01, 0.3, 5.0);
   const auto query = *rc::gen::element<size_t>(1, 5, 100);
-  const std::string loss = *rc::gen::element<std::string>("hinge", "squared-hinge");
+  const std::string loss = *rc::gen::element<std::string>("hinge", "squared-hinge", "huber-hinge");
   const double stretch = *rc::gen::element(1.0, 30.0);
   Data data = clusters ? make_clusters(rows, features, seed) : make_data(rows, features, seed);
   std::mt19937 random(seed);
@@ -227,9 +234,8 @@ RC_GTEST_PROP(Indexed, CertifiesWhatAllRowsSay, ()) {
   const Store store = write_store(folder, data, 100);
   build_index(store, bias, 50, 3);
   std::vector<Solution> solutions;
-  const Summary summary =
-      solve(problem_for(store, loss, cost, bias),
-            {.method = IndexedBlock{.query = query}, .tolerance = 1e-3, .max_passes = 3000}, solutions);
+  const Summary summary = solve(problem_for(store, loss, cost, bias),
+                                {.method = Indexed{.query = query}, .tolerance = 1e-3, .max_passes = 3000}, solutions);
   const auto all = dense(data, cost, bias);
   std::vector<double> weights = dense_weights(solutions[0].weights);
   // The last features may occur in no row, and have no weight then; the bias follows the last one that has.
@@ -250,7 +256,7 @@ TEST(Indexed, GivesTheSameBitsForAnyNumberOfThreads) {
   problem.truncate = 1;
   std::vector<Solution> one;
   std::vector<Solution> four;
-  const SolveOptions options{.method = IndexedBlock{.query = 20}, .tolerance = 1e-3, .max_passes = 5000};
+  const SolveOptions options{.method = Indexed{.query = 20}, .tolerance = 1e-3, .max_passes = 5000};
   solve(problem, options, one, {.threads = 1});
   solve(problem, options, four, {.threads = 4});
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(one[i].weights, four[i].weights) << i;
@@ -265,7 +271,7 @@ TEST(Indexed, LearnsNothingFromRowsThatAreHeldOut) {
   problem.tasks[0].held_out = {.seed = 3, .parts = 5, .first = 1, .last = 2};
   std::vector<Solution> solutions;
   const Summary summary =
-      solve(problem, {.method = IndexedBlock{.query = 20}, .tolerance = 1e-6, .max_passes = 5000}, solutions);
+      solve(problem, {.method = Indexed{.query = 20}, .tolerance = 1e-6, .max_passes = 5000}, solutions);
   Data part = data;
   part.rows.clear();
   for (size_t i = 0; i < data.rows.size(); ++i)
@@ -278,13 +284,15 @@ TEST(Indexed, RefusesWhatItCannotDo) {
   const MemoryFolder folder;
   const Store store = write_store(folder, make_data(100, 6, 4), 100);
   std::vector<Solution> solutions;
-  const auto run = [&](const std::string& loss, IndexedBlock method, double bias = -1) {
+  const auto run = [&](const std::string& loss, Indexed method, double bias = -1) {
     solve(problem_for(store, loss, 1, bias), {.method = method}, solutions);
   };
   EXPECT_THAT([&] { run("hinge", {}); }, fails_with(ErrorKind::input, "linblock index"));
   build_index(store);
-  EXPECT_THAT([&] { run("logistic", {}); }, fails_with(ErrorKind::usage, "every row matters"));
-  EXPECT_THAT([&] { run("hinge", {.newton = true}); }, fails_with(ErrorKind::usage, "needs --loss squared-hinge"));
+  EXPECT_THAT([&] { run("logistic", {}); },
+              fails_with(ErrorKind::usage, "indexed needs a loss that is zero beyond the margin"));
+  EXPECT_THAT([&] { run("hinge", {.block_solver = BlockSolver::newton}); },
+              fails_with(ErrorKind::usage, "the block solver newton needs the squared hinge"));
   EXPECT_THAT([&] { run("hinge", {}, 1); }, fails_with(ErrorKind::usage, "was built without a bias"));
 }
 
@@ -300,7 +308,7 @@ TEST(Indexed, SaysSoWhereTheIndexDoesNotHelpAndAnswersTheSame) {
   std::vector<Solution> solutions;
   const Summary summary =
       solve(problem_for(store, "squared-hinge", 1),
-            {.method = IndexedBlock{.query = 50}, .tolerance = 1e-4, .max_passes = 5000}, solutions, context);
+            {.method = Indexed{.query = 50}, .tolerance = 1e-4, .max_passes = 5000}, solutions, context);
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_THAT(notes[0], testing::HasSubstr("the index does not help"));
   std::vector<Solution> dual;

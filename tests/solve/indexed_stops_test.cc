@@ -21,7 +21,9 @@ class IndexedStops : public testing::TestWithParam<bool> {
     return problem;
   }
   SolveOptions options() const {
-    return {.method = IndexedBlock{.query = 40, .newton = GetParam()}, .tolerance = 1e-2, .max_passes = 5000};
+    return {.method = Indexed{.query = 40, .block_solver = GetParam() ? BlockSolver::newton : BlockSolver::dual},
+            .tolerance = 1e-2,
+            .max_passes = 5000};
   }
   // Active rows do not all fit.
   uint64_t little_memory() const { return least_memory(problem(), options().method, "somewhere"); }

@@ -16,7 +16,7 @@ constexpr double kExactly = 1e-6;
 
 class KeptRowsReach : public testing::TestWithParam<std::tuple<const char*, bool>> {
  protected:
-  static void solve_and_expect(const Problem& problem, const DualBlock& method, const ReferenceOptimum& best) {
+  static void solve_and_expect(const Problem& problem, const Dual& method, const ReferenceOptimum& best) {
     Context context = context_with(streaming_memory(problem));
     int certified = 0;
     context.observer = [&](const PassReport& pass) {
@@ -46,12 +46,11 @@ TEST_P(KeptRowsReach, TheReferenceOptimumInAnyRoundsAndAnyShareOfTheMemory) {
   const Problem problem = problem_for(rows.store, loss, cost, 1);
   const ReferenceOptimum best = reference_optimum(loss, dense(rows.data, cost, 1), 1e-7);
   ASSERT_LE(best.primal - best.dual, 1e-7 * best.dual) << "the reference itself";
-  for (const DualBlock& rounds :
-       {DualBlock{}, DualBlock{.inner = 1}, DualBlock{.inner = 3}, DualBlock{.converge = true}}) {
+  for (const Dual& rounds :
+       {Dual{}, Dual{.inner = 1}, Dual{.inner = 3}, Dual{.inner = InnerIterations::until_solved()}}) {
     for (const double share : {-1.0, 0.0, 0.3, 0.8}) {
-      SCOPED_TRACE(testing::Message() << "inner " << rounds.inner << ", converge " << rounds.converge
-                                      << ", cache fraction " << share);
-      DualBlock method = rounds;
+      SCOPED_TRACE(testing::Message() << "inner " << rounds.inner.show() << ", cache fraction " << share);
+      Dual method = rounds;
       if (share >= 0) method.cache_fraction = share;
       solve_and_expect(problem, method, best);
     }
@@ -67,7 +66,7 @@ TEST_P(DualsInAFileReach, TheReferenceOptimum) {
   const ManyChunks rows(24);
   const Problem problem = problem_for(rows.store, GetParam(), kCost, 1);
   const SolveOptions options{
-      .method = DualBlock{.inner = 2, .cache_fraction = 0}, .tolerance = kExactly, .max_passes = 20000};
+      .method = Dual{.inner = 2, .cache_fraction = 0}, .tolerance = kExactly, .max_passes = 20000};
   const Context context = context_with(memory_without_duals(problem), rows.folder / "STATE");
   std::vector<Solution> solutions;
   const Summary summary = solve(problem, options, solutions, context);
@@ -99,7 +98,7 @@ TEST_P(DualsInAFileReach, TheOptimumWhereAllRowsStayInMemoryEncoded) {
   const Store store = write_rows(folder / "store", rows, 8, 16 << 10);
   const Problem problem = problem_for(store, GetParam(), 0.01);
   const SolveOptions options{.tolerance = 1e-4, .max_passes = 3000};
-  const uint64_t memory = least_memory_where(problem, DualBlock{}, "somewhere",
+  const uint64_t memory = least_memory_where(problem, Dual{}, "somewhere",
                                              [](const Plan& plan) { return plan.rows != RowsHeld::streamed; });
   std::vector<Solution> solutions;
   const Summary small = solve(problem, options, solutions, context_with(memory + 4096, folder / "STATE"));

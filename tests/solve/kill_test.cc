@@ -23,10 +23,10 @@ std::ostream& operator<<(std::ostream& out, const Victim& victim) { return out <
 constexpr const char* kIndexPlan = "pages of the index are read as they are asked for";
 
 const std::vector<Victim> kVictims = {
-    {"hinge", {"--loss", "hinge", "--inner", "1", "--tolerance", "1e-3"}, "for rows near the margin"},
-    {"logistic", {"--loss", "logistic", "--inner", "1", "--tolerance", "1e-3"}, "for rows near the margin"},
+    {"hinge", {"--loss", "hinge", "--inner", "1", "--tolerance", "1e-3"}, "working set"},
+    {"logistic", {"--loss", "logistic", "--inner", "1", "--tolerance", "1e-3"}, "working set"},
     {"duals_in_file", {"--loss", "hinge", "--inner", "1", "--tolerance", "1e-6"}, "the others in a file", true},
-    {"pegasos", {"--loss", "hinge", "--solver", "pegasos", "--max-passes", "6"}, "rows are read each pass"},
+    {"pegasos", {"--loss", "hinge", "--solver", "pegasos", "--max-passes", "6"}, "rows are read in each pass"},
     {"indexed", {"--loss", "hinge", "--solver", "indexed", "--query", "50", "--tolerance", "1e-4"}, kIndexPlan},
 };
 
@@ -38,7 +38,7 @@ class TrainKill : public ::testing::TestWithParam<Victim> {
       return;
     }
     const Store rows = write_tiny_rows(store(), 100000);
-    memory_ = std::to_string(least_memory(problem_for(rows, "hinge", 0.1), DualBlock{}, "somewhere") + (20 << 10));
+    memory_ = std::to_string(least_memory(problem_for(rows, "hinge", 0.1), Dual{}, "somewhere") + (20 << 10));
   }
 
   std::string store() const { return folder_ / "store"; }
@@ -71,7 +71,8 @@ TEST_P(TrainKill, AtAnyMomentChangesNoBitOfTheModel) {
   const double seconds = seconds_since(begin);
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
   if (GetParam().plan != kIndexPlan) {
-    ASSERT_NE(ended.errors.find("rows are read each pass"), std::string::npos) << "a test of streams: " << ended.errors;
+    ASSERT_NE(ended.errors.find("rows are read in each pass"), std::string::npos)
+        << "a test of streams: " << ended.errors;
   }
   ASSERT_NE(ended.errors.find(GetParam().plan), std::string::npos) << ended.errors;
   const std::string expected = read_file(whole);

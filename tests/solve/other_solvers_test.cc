@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 #include "support/small_problems.h"
 
 namespace linblock {
@@ -24,7 +24,7 @@ TEST(Pegasos, ComesCloseToTheOptimumWithEveryKindOfStep) {
   const Folder folder;
   const Data data = make_data(200, 5, 1);
   const Store store = write_store(folder, data, 50);
-  for (const char* loss : {"hinge", "squared-hinge"}) {
+  for (const char* loss : {"hinge", "squared-hinge", "huber-hinge"}) {
     const ReferenceOptimum reference = reference_optimum(loss, dense(data, 0.05, -1));
     for (const size_t step : {0, 1, 10}) {
       std::vector<Solution> solutions;
@@ -79,7 +79,7 @@ TEST(Pegasos, RefusesTheLogisticLoss) {
 }
 
 // What is certified must be true, however far from the optimum.
-void expect_true_certificate(const Method& method, const char* loss) {
+void expect_true_certificate(const AnyMethod& method, const char* loss) {
   const Folder folder;
   const Data data = make_data(120, 5, 4);
   const Store store = write_store(folder, data, 20);

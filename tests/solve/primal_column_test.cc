@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 #include "support/column_problems.h"
 #include "support/errors.h"
 
@@ -13,7 +13,7 @@ using namespace test;  // NOLINT: the tests' own words
 struct Case {
   const char* name;
   std::string loss;
-  Method method;
+  AnyMethod method;
 };
 
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
@@ -23,13 +23,14 @@ std::vector<Case> cases() {
   for (const auto& [name, order] :
        {std::pair{"Permuted", ColumnOrder::permuted}, std::pair{"Cyclic", ColumnOrder::cyclic},
         std::pair{"Once", ColumnOrder::once}, std::pair{"Online", ColumnOrder::online}}) {
-    all.push_back({name, "squared-hinge", PrimalColumn{.order = order}});
-    all.push_back({name, "logistic", PrimalColumn{.order = order}});
+    all.push_back({name, "squared-hinge", Primal{.order = order}});
+    all.push_back({name, "logistic", Primal{.order = order}});
   }
   for (const auto& [name, exponential] :
        {std::pair{"Library", Exponential::library}, std::pair{"Fast", Exponential::fast},
         std::pair{"Stored", Exponential::stored}})
-    all.push_back({name, "logistic", PrimalColumn{.exponential = exponential}});
+    all.push_back({name, "logistic", Primal{.exponential = exponential}});
+  all.push_back({"Huber", "huber-hinge", Primal{}});
   all.push_back({"CmlsCyclic", "squared-hinge", Cmls{}});
   all.push_back({"CmlsPermuted", "squared-hinge", Cmls{.order = ColumnOrder::permuted}});
   return all;

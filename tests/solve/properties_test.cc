@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 #include "support/small_problems.h"
 
 namespace linblock {
@@ -160,7 +160,7 @@ TEST_P(Properties, AnUnusedFeatureHasNoWeight) {
   expect_same(expected, other);
 }
 
-INSTANTIATE_TEST_SUITE_P(Losses, Properties, testing::Values("hinge", "squared-hinge", "logistic"));
+INSTANTIATE_TEST_SUITE_P(Losses, Properties, testing::Values("hinge", "squared-hinge", "logistic", "huber-hinge"));
 
 }  // namespace
 }  // namespace linblock

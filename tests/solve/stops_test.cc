@@ -15,7 +15,7 @@ enum class Where { streamed, resident, duals_in_file };
 
 struct Way {
   const char* name;
-  Method method;
+  AnyMethod method;
   Where where = Where::streamed;
   bool few_features = false;
 };
@@ -23,18 +23,18 @@ struct Way {
 std::ostream& operator<<(std::ostream& out, const Way& way) { return out << way.name; }
 
 const std::vector<Way> kWays = {
-    {"streamed_kept_rows", DualBlock{.inner = 2, .cache_fraction = 0.5}},
-    {"streamed_kept_rows_converge", DualBlock{.converge = true, .cache_fraction = 0.3}},
-    {"streamed_kept_rows_fixed", DualBlock{.schedule = Schedule::fixed, .inner = 1, .cache_fraction = 0.5}},
-    {"streamed_none_kept", DualBlock{.inner = 1, .cache_fraction = 0}},
-    {"streamed_few_features", DualBlock{.inner = 1}, Where::streamed, true},
-    {"resident_kept_rows", DualBlock{}, Where::resident},
-    {"resident_kept_rows_join", DualBlock{.inner = 3}, Where::resident},
-    {"resident_fixed", DualBlock{.schedule = Schedule::fixed, .blocks = 4, .inner = 2}, Where::resident},
-    {"resident_few_features", DualBlock{}, Where::resident, true},
-    {"duals_in_file", DualBlock{.inner = 2}, Where::duals_in_file},
-    {"duals_in_file_fixed", DualBlock{.schedule = Schedule::fixed, .inner = 1}, Where::duals_in_file},
-    {"duals_in_file_few_features", DualBlock{.inner = 1}, Where::duals_in_file, true},
+    {"streamed_kept_rows", Dual{.inner = 2, .cache_fraction = 0.5}},
+    {"streamed_kept_rows_converge", Dual{.inner = InnerIterations::until_solved(), .cache_fraction = 0.3}},
+    {"streamed_kept_rows_fixed", Dual{.schedule = Schedule::fixed, .inner = 1, .cache_fraction = 0.5}},
+    {"streamed_none_kept", Dual{.inner = 1, .cache_fraction = 0}},
+    {"streamed_few_features", Dual{.inner = 1}, Where::streamed, true},
+    {"resident_kept_rows", Dual{}, Where::resident},
+    {"resident_kept_rows_join", Dual{.inner = 3}, Where::resident},
+    {"resident_fixed", Dual{.schedule = Schedule::fixed, .blocks = 4, .inner = 2}, Where::resident},
+    {"resident_few_features", Dual{}, Where::resident, true},
+    {"duals_in_file", Dual{.inner = 2}, Where::duals_in_file},
+    {"duals_in_file_fixed", Dual{.schedule = Schedule::fixed, .inner = 1}, Where::duals_in_file},
+    {"duals_in_file_few_features", Dual{.inner = 1}, Where::duals_in_file, true},
     {"pegasos_rows", Pegasos{.step = 1}},
     {"pegasos_three_rows", Pegasos{.step = 3}},
     {"pegasos_blocks", Pegasos{.step = 0}},
@@ -65,7 +65,7 @@ class StopsAtEveryBlock : public testing::TestWithParam<Way> {
     EXPECT_EQ(plan.duals_in_file, GetParam().where == Where::duals_in_file);
     EXPECT_EQ(plan.rows == RowsHeld::streamed, GetParam().where != Where::resident);
     EXPECT_EQ(plan.few_features, GetParam().few_features);
-    const auto* dual = std::get_if<DualBlock>(&GetParam().method);
+    const auto* dual = std::get_if<Dual>(&GetParam().method);
     if (dual == nullptr || plan.duals_in_file) return;
     const bool by_itself = dual->schedule == Schedule::recomposed;
     EXPECT_EQ(plan.cache_bytes > 0, dual->cache_fraction ? *dual->cache_fraction > 0 : by_itself);
@@ -179,7 +179,7 @@ TEST(MeasuredPlans, AreReplayed) {
   StoppedRun first;
   do {
     ASSERT_FALSE(live(problem, options, context, 1, first)) << "too easy a problem";
-  } while (!Plan::restore(SnapshotReader(rows.folder / "STATE")).settled);
+  } while (!FieldReader(rows.folder / "STATE").take<Plan>("plan").settled);
   std::filesystem::copy_file(rows.folder / "STATE", rows.folder / "COPY");
   Context unstopped = context;
   unstopped.checkpoint.path = rows.folder / "COPY";
@@ -207,9 +207,11 @@ TEST(States, AfterManyStopsAreTheStatesAfterOne) {
     for (int i = 0; i < blocks; ++i) ASSERT_FALSE(live(problem, options, often, 1, run));
     const SnapshotReader one(rows.folder / "ONCE");
     const SnapshotReader other(rows.folder / "OFTEN");
-    for (const char* name : {"plan", "0 state", "0 weights", "0 duals", "0 rest", "0 mean", "0 descent", "0 kept sizes",
-                             "0 kept rows", "0 kept bytes", "0 active", "0 worths", "0 zeal"})
-      EXPECT_TRUE(one.take_text(name) == other.take_text(name)) << "'" << name << "' after " << blocks << " blocks";
+    ASSERT_EQ(one.names(), other.names());
+    for (const std::string& name : one.names()) {
+      if (name.find("seconds") != std::string::npos || name == "position.costs.bytes") continue;  // rows are read anew
+      EXPECT_TRUE(one.bytes(name) == other.bytes(name)) << "'" << name << "' after " << blocks << " blocks";
+    }
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 #include "support/small_problems.h"
 
 namespace linblock {
@@ -28,7 +28,7 @@ class Streamed : public testing::Test {
     Summary summary;
     std::vector<float> weights;
   };
-  static Run run(const Method& method, const char* loss, const Context& context) {
+  static Run run(const AnyMethod& method, const char* loss, const Context& context) {
     std::vector<Solution> solutions;
     Run run;
     run.summary = solve(problem_for(*store_, loss, 0.01), {.method = method, .tolerance = 1e-3, .max_passes = 4},
@@ -36,7 +36,7 @@ class Streamed : public testing::Test {
     run.weights = std::move(solutions.at(0).weights);
     return run;
   }
-  static void expect_same_bits_for_any_threads(const Method& method, const char* loss) {
+  static void expect_same_bits_for_any_threads(const AnyMethod& method, const char* loss) {
     std::optional<Run> one;
     for (const size_t threads : {1, 2, 3, 7}) {
       SCOPED_TRACE(testing::Message() << loss << ", " << threads << " threads");
@@ -57,9 +57,9 @@ class Streamed : public testing::Test {
 };
 
 TEST_F(Streamed, DualDescentGivesTheSameBitsForAnyNumberOfThreads) {
-  expect_same_bits_for_any_threads(DualBlock{.inner = 2}, "hinge");
-  expect_same_bits_for_any_threads(DualBlock{.schedule = Schedule::fixed, .inner = 1}, "logistic");
-  expect_same_bits_for_any_threads(DualBlock{.converge = true}, "squared-hinge");
+  expect_same_bits_for_any_threads(Dual{.inner = 2}, "hinge");
+  expect_same_bits_for_any_threads(Dual{.schedule = Schedule::fixed, .inner = 1}, "logistic");
+  expect_same_bits_for_any_threads(Dual{.inner = InnerIterations::until_solved()}, "squared-hinge");
 }
 
 TEST_F(Streamed, PegasosGivesTheSameBitsForAnyNumberOfThreads) {
@@ -78,7 +78,7 @@ TEST_F(Streamed, EveryPassReadsFromTheStore) {
   std::vector<uint64_t> read;
   Context context{.memory_bytes = kStreamedMemory};
   context.observer = [&](const PassReport& pass) { read.push_back(pass.bytes_read); };
-  run(DualBlock{.inner = 1}, "hinge", context);
+  run(Dual{.inner = 1}, "hinge", context);
   uint64_t stored = 0;
   for (const ChunkInfo& chunk : store_->chunks()) stored += chunk.extent();
   ASSERT_GE(read.size(), 2U);

@@ -15,20 +15,20 @@ enum class Where { streamed, encoded, decoded, duals_in_file };
 
 struct Way {
   const char* name;
-  Method method;
+  AnyMethod method;
   Where where = Where::streamed;
 };
 
 std::ostream& operator<<(std::ostream& out, const Way& way) { return out << way.name; }
 
 const std::vector<Way> kWays = {
-    {"streamed_kept_rows", DualBlock{.inner = 1}},
-    {"streamed_fixed", DualBlock{.schedule = Schedule::fixed, .inner = 2}},
-    {"encoded_kept_rows", DualBlock{}, Where::encoded},
-    {"decoded_kept_rows", DualBlock{}, Where::decoded},
-    {"decoded_fixed", DualBlock{.schedule = Schedule::fixed, .blocks = 6, .inner = 1}, Where::decoded},
-    {"duals_in_file", DualBlock{.inner = 1}, Where::duals_in_file},
-    {"duals_in_file_fixed", DualBlock{.schedule = Schedule::fixed, .inner = 1}, Where::duals_in_file},
+    {"streamed_kept_rows", Dual{.inner = 1}},
+    {"streamed_fixed", Dual{.schedule = Schedule::fixed, .inner = 2}},
+    {"encoded_kept_rows", Dual{}, Where::encoded},
+    {"decoded_kept_rows", Dual{}, Where::decoded},
+    {"decoded_fixed", Dual{.schedule = Schedule::fixed, .blocks = 6, .inner = 1}, Where::decoded},
+    {"duals_in_file", Dual{.inner = 1}, Where::duals_in_file},
+    {"duals_in_file_fixed", Dual{.schedule = Schedule::fixed, .inner = 1}, Where::duals_in_file},
     {"pegasos", Pegasos{}},
     {"average", Average{}},
     {"average_duals_in_file", Average{}, Where::duals_in_file},
@@ -40,7 +40,7 @@ class TasksStopped : public testing::TestWithParam<Way> {
  protected:
   Context context(const std::string& name) const {
     const std::string checkpoint = rows_.folder / name;
-    const Method& method = GetParam().method;
+    const AnyMethod& method = GetParam().method;
     switch (GetParam().where) {
       case Where::streamed: return context_with(streaming_memory(problem_), checkpoint);
       case Where::encoded: return context_with(memory_for_encoded_rows(problem_, method, "somewhere"), checkpoint);
@@ -65,7 +65,7 @@ class TasksStopped : public testing::TestWithParam<Way> {
     };
     whole.summary = solve(problem_, options(), whole.solutions, alive);
     EXPECT_EQ(whole.summary.plan.duals_in_file, GetParam().where == Where::duals_in_file);
-    if (std::holds_alternative<DualBlock>(GetParam().method)) {
+    if (std::holds_alternative<Dual>(GetParam().method)) {
       EXPECT_GE(whole.most_left_apart, 1U) << "tasks that are all done at once are no test";
       EXPECT_EQ(whole.summary.termination, Termination::converged);
     }

@@ -22,7 +22,7 @@ struct Outcome {
 
 class Tasks : public testing::Test {
  protected:
-  static uint64_t memory(const Problem& problem, const Method& method, Where where) {
+  static uint64_t memory(const Problem& problem, const AnyMethod& method, Where where) {
     switch (where) {
       case Where::decoded: return uint64_t{1} << 30;
       case Where::encoded: return memory_for_encoded_rows(problem, method, "somewhere");
@@ -47,11 +47,11 @@ class Tasks : public testing::Test {
     expect_planned(outcome.summary.plan, options.method, where);
     return outcome;
   }
-  static void expect_planned(const Plan& plan, const Method& method, Where where) {
+  static void expect_planned(const Plan& plan, const AnyMethod& method, Where where) {
     EXPECT_EQ(plan.duals_in_file, where == Where::duals_in_file);
     if (where == Where::duals_in_file) return;
     EXPECT_EQ(plan.rows == RowsHeld::streamed, where == Where::streamed);
-    const auto* dual = std::get_if<DualBlock>(&method);
+    const auto* dual = std::get_if<Dual>(&method);
     const bool small_blocks = dual != nullptr && dual->schedule == Schedule::recomposed;
     // A block of all rows, decoded for its tasks, takes as much as all rows decoded.
     if (where == Where::encoded && small_blocks) {
@@ -90,20 +90,21 @@ class Tasks : public testing::Test {
 TEST_F(Tasks, WithFixedBlocksAreTheSameBitsAsEachAlone) {
   for (const char* loss : {"hinge", "squared-hinge", "logistic"})
     for (const Where where : kEverywhere)
-      expect_each_as_alone(
-          tasks_for(rows_.store, loss, costs_, 1),
-          {.method = DualBlock{.schedule = Schedule::fixed, .blocks = 20, .inner = 1, .cache_fraction = 0},
-           .tolerance = 1e-3},
-          where);
+      expect_each_as_alone(tasks_for(rows_.store, loss, costs_, 1),
+                           {.method = Dual{.schedule = Schedule::fixed, .blocks = 20, .inner = 1, .cache_fraction = 0},
+                            .tolerance = 1e-3},
+                           where);
 }
 
 TEST_F(Tasks, SolvedBlockByBlockAreTheSameBitsAsEachAlone) {
   for (const Where where : kEverywhere)
-    expect_each_as_alone(
-        tasks_for(rows_.store, "squared-hinge", costs_),
-        {.method = DualBlock{.schedule = Schedule::fixed, .blocks = 30, .converge = true, .cache_fraction = 0},
-         .tolerance = 1e-3},
-        where);
+    expect_each_as_alone(tasks_for(rows_.store, "squared-hinge", costs_),
+                         {.method = Dual{.schedule = Schedule::fixed,
+                                         .blocks = 30,
+                                         .inner = InnerIterations::until_solved(),
+                                         .cache_fraction = 0},
+                          .tolerance = 1e-3},
+                         where);
 }
 
 TEST_F(Tasks, OfPegasosAndAveragesAreTheSameBitsAsEachAlone) {
@@ -123,7 +124,7 @@ TEST_F(Tasks, WithRecomposedBlocksAreAsGoodAsEachAlone) {
   for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
     const Problem problem = tasks_for(rows_.store, loss, costs_, 1);
     for (const Where where : kEverywhere) {
-      const SolveOptions options{.method = DualBlock{.inner = 1}, .tolerance = kTolerance, .max_passes = 5000};
+      const SolveOptions options{.method = Dual{.inner = 1}, .tolerance = kTolerance, .max_passes = 5000};
       const Outcome together = solved(problem, options, where);
       EXPECT_EQ(together.summary.termination, Termination::converged);
       for (size_t i = 0; i < problem.tasks.size(); ++i) {
@@ -137,14 +138,14 @@ TEST_F(Tasks, WithRecomposedBlocksAreAsGoodAsEachAlone) {
 }
 
 TEST_F(Tasks, GiveTheSameBitsForAnyNumberOfThreads) {
-  const std::vector<Method> methods = {DualBlock{.inner = 1},
-                                       DualBlock{.schedule = Schedule::fixed, .inner = 2},
-                                       DualBlock{.converge = true, .cache_fraction = 0.3},
-                                       Pegasos{.step = 1},
-                                       Average{},
-                                       Subsample{.share = 0.6}};
+  const std::vector<AnyMethod> methods = {Dual{.inner = 1},
+                                          Dual{.schedule = Schedule::fixed, .inner = 2},
+                                          Dual{.inner = InnerIterations::until_solved(), .cache_fraction = 0.3},
+                                          Pegasos{.step = 1},
+                                          Average{},
+                                          Subsample{.share = 0.6}};
   const Problem problem = tasks_for(rows_.store, "hinge", costs_, 1);
-  for (const Method& method : methods) {
+  for (const AnyMethod& method : methods) {
     for (const Where where : kEverywhere) {
       if (where == Where::duals_in_file && std::holds_alternative<Pegasos>(method)) continue;  // it has none
       const SolveOptions options{.method = method, .tolerance = 1e-3, .max_passes = 10, .chunks_per_block = 3};
@@ -167,9 +168,8 @@ TEST_F(Tasks, ThatAreDoneAreLeftOutOfLaterPasses) {
   for (const Where where : kEverywhere) {
     for (const Schedule schedule : {Schedule::fixed, Schedule::recomposed}) {
       SCOPED_TRACE(testing::Message() << "where " << static_cast<int>(where));
-      const Outcome found =
-          solved(problem,
-                 {.method = DualBlock{.schedule = schedule, .inner = 1}, .tolerance = 1e-4, .max_passes = 5000}, where);
+      const Outcome found = solved(
+          problem, {.method = Dual{.schedule = schedule, .inner = 1}, .tolerance = 1e-4, .max_passes = 5000}, where);
       EXPECT_EQ(found.summary.termination, Termination::converged);
       ASSERT_GT(found.left.size(), 2U);
       EXPECT_EQ(static_cast<size_t>(found.summary.passes), found.left.size());
@@ -194,7 +194,7 @@ TEST_F(Tasks, ThatAreDoneAreLeftOutOfLaterPasses) {
 TEST_F(Tasks, AreAllCertifiedWhereALimitIsReached) {
   const Problem problem = tasks_for(rows_.store, "squared-hinge", costs_, 1);
   for (const Where where : kEverywhere) {
-    const Outcome found = solved(problem, {.method = DualBlock{.inner = 1}, .tolerance = 1e-4, .max_passes = 3}, where);
+    const Outcome found = solved(problem, {.method = Dual{.inner = 1}, .tolerance = 1e-4, .max_passes = 3}, where);
     EXPECT_EQ(found.summary.termination, Termination::pass_limit);
     ASSERT_EQ(found.summary.certificates.size(), 4U);
     for (const Certificate& certificate : found.summary.certificates) {

@@ -16,7 +16,7 @@ enum class Where { streamed, decoded, duals_in_file };
 
 struct Way {
   const char* name;
-  Method method;
+  AnyMethod method;
   Where where = Where::streamed;
 };
 std::ostream& operator<<(std::ostream& out, const Way& way) { return out << way.name; }
@@ -84,15 +84,13 @@ class TruncatedStopped : public testing::TestWithParam<Way> {
   }();
 };
 
-INSTANTIATE_TEST_SUITE_P(Ways, TruncatedStopped,
-                         testing::Values(Way{"dual_streamed", DualBlock{.inner = 1}},
-                                         Way{"dual_decoded", DualBlock{}, Where::decoded},
-                                         Way{"dual_fixed", DualBlock{.schedule = Schedule::fixed, .inner = 1}},
-                                         Way{"dual_in_file", DualBlock{.inner = 1}, Where::duals_in_file},
-                                         Way{"newton_streamed", Newton{}},
-                                         Way{"newton_decoded", Newton{}, Where::decoded},
-                                         Way{"primal_decoded", PrimalColumn{}, Where::decoded}),
-                         [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Ways, TruncatedStopped,
+    testing::Values(Way{"dual_streamed", Dual{.inner = 1}}, Way{"dual_decoded", Dual{}, Where::decoded},
+                    Way{"dual_fixed", Dual{.schedule = Schedule::fixed, .inner = 1}},
+                    Way{"dual_in_file", Dual{.inner = 1}, Where::duals_in_file}, Way{"newton_streamed", Newton{}},
+                    Way{"newton_decoded", Newton{}, Where::decoded}, Way{"primal_decoded", Primal{}, Where::decoded}),
+    [](const auto& one) { return one.param.name; });
 
 TEST_P(TruncatedStopped, EndsWithTheSameBits) {
   std::vector<Solution> solutions;
@@ -152,7 +150,7 @@ TEST_P(TruncatedStopped, GoesOnAfterAKillInAReading) {
 TEST(TruncatedStreamed, EndsAsInMemory) {
   const Folder folder;
   const Store store = write_streamed_store(folder / "store");
-  for (const Method& method : std::vector<Method>{DualBlock{}, Newton{}}) {
+  for (const AnyMethod& method : std::vector<AnyMethod>{Dual{}, Newton{}}) {
     Problem problem = problem_for(store, "squared-hinge", 0.1, 1);
     problem.truncate = 0.5;
     const SolveOptions options{.method = method, .tolerance = 1e-3};

@@ -90,10 +90,10 @@ std::ostream& operator<<(std::ostream& out, const Way& way) {
   return out << way.loss << "_" << way.solver << "_" << way.s;
 }
 
-Method method_of(const std::string& name) {
-  if (name == "dual") return DualBlock{.inner = 1};
+AnyMethod method_of(const std::string& name) {
+  if (name == "dual") return Dual{.inner = 1};
   if (name == "newton") return Newton{};
-  if (name == "primal") return PrimalColumn{};
+  if (name == "primal") return Primal{};
   return Cmls{};
 }
 
@@ -105,7 +105,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, Truncated,
                                          Way{"logistic", "dual"}, Way{"squared-hinge", "newton"},
                                          Way{"squared-hinge", "newton", 1}, Way{"logistic", "newton"},
                                          Way{"squared-hinge", "primal"}, Way{"logistic", "primal"},
-                                         Way{"squared-hinge", "cmls"}),
+                                         Way{"squared-hinge", "cmls"}, Way{"huber-hinge", "dual"},
+                                         Way{"huber-hinge", "newton"}, Way{"huber-hinge", "primal"}),
                          [](const auto& one) {
                            std::string name = fmt::format("{}_{}_{}", one.param.loss, one.param.solver, one.param.s);
                            for (char& c : name)
@@ -190,7 +191,7 @@ TEST(TruncatedDuals, AreZeroForOutliersAndMakeUpTheWeights) {
     Problem problem = problem_for(store, loss, 1, 1);
     problem.truncate = 0.5;
     std::vector<Solution> solutions;
-    const Summary summary = solve(problem, {.method = DualBlock{}, .tolerance = 1e-4, .max_passes = 10000}, solutions);
+    const Summary summary = solve(problem, {.method = Dual{}, .tolerance = 1e-4, .max_passes = 10000}, solutions);
     ASSERT_EQ(summary.termination, Termination::converged);
     std::map<uint64_t, double> alphas;
     const std::vector<double> v = sum_of_duals(problem, problem.tasks[0], solutions[0], &alphas);
@@ -271,7 +272,7 @@ TEST(TruncatedStart, GivenIsGoneOnFrom) {
   const Data data = noisy_data(300, 10, 9);
   const Store store = write_store(folder, data, 50);
   Problem problem = problem_for(store, "hinge", 1);
-  const SolveOptions options{.method = DualBlock{.inner = 1}, .tolerance = 1e-4, .max_passes = 10000};
+  const SolveOptions options{.method = Dual{.inner = 1}, .tolerance = 1e-4, .max_passes = 10000};
   std::vector<Solution> solutions;
   solve(problem, options, solutions);
   if (!solutions[0].weights_of_duals.empty()) solutions[0].weights = std::move(solutions[0].weights_of_duals);
@@ -300,7 +301,7 @@ TEST(TruncatedLimits, EndWithTheBestSoFarAndAtLeastOneConvexProblem) {
     if (report.truncated) objectives.push_back(report.truncated->objective);
   };
   const Summary summary =
-      solve(problem, {.method = DualBlock{.inner = 1}, .tolerance = 1e-6, .max_passes = 1}, solutions, context);
+      solve(problem, {.method = Dual{.inner = 1}, .tolerance = 1e-6, .max_passes = 1}, solutions, context);
   EXPECT_EQ(summary.termination, Termination::pass_limit);
   EXPECT_EQ(summary.passes, 2);  // of the convex problem to begin with, and a reading
   ASSERT_EQ(objectives.size(), 1U);
@@ -313,15 +314,15 @@ TEST(TruncatedRefusals, SayWhichSolversCan) {
   const Store store = write_store(folder, noisy_data(40, 4, 9), 20);
   Problem problem = problem_for(store, "hinge", 1);
   problem.truncate = 1;
-  for (const Method& method : std::vector<Method>{Pegasos{}, Average{}, Subsample{}, CrammerSinger{}}) {
+  for (const AnyMethod& method : std::vector<AnyMethod>{Pegasos{}, Average{}, Subsample{}, CrammerSinger{}}) {
     std::vector<Solution> solutions;
     EXPECT_THAT([&] { solve(problem, {.method = method}, solutions); },
-                fails_with(ErrorKind::usage, "Use --solver dual, newton, primal, cmls or indexed"));
+                fails_with(ErrorKind::usage, "use solver dual, newton, primal, cmls or indexed"));
   }
   for (const double s : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     problem.truncate = s;
     std::vector<Solution> solutions;
-    EXPECT_THAT([&] { solve(problem, {}, solutions); }, fails_with(ErrorKind::usage, "a number from 0 on"));
+    EXPECT_THAT([&] { solve(problem, {}, solutions); }, fails_with(ErrorKind::usage, "a number from 0 up"));
   }
 }
 

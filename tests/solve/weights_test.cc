@@ -19,15 +19,15 @@ class Weights : public testing::TestWithParam<const char*> {
     all.class_weights = class_weights_;
     return all;
   }
-  std::vector<Certificate> certificates(const Store& store, const Method& method, double tolerance) const {
+  std::vector<Certificate> certificates(const Store& store, const AnyMethod& method, double tolerance) const {
     std::vector<Solution> solutions;
     return solve(problem(store), {.method = method, .tolerance = tolerance, .max_passes = 50000}, solutions)
         .certificates;
   }
   // In memory, with every way that ends at the optimum.
   void expect_same_optima(const Store& a, const Store& b) const {
-    for (const Method& method : {Method(DualBlock{}), Method(DualBlock{.schedule = Schedule::fixed, .inner = 3}),
-                                 Method(Subsample{.share = 1})}) {
+    for (const AnyMethod& method : {AnyMethod(Dual{}), AnyMethod(Dual{.schedule = Schedule::fixed, .inner = 3}),
+                                    AnyMethod(Subsample{.share = 1})}) {
       const std::vector<Certificate> first = certificates(a, method, kTolerance);
       const std::vector<Certificate> second = certificates(b, method, kTolerance);
       for (size_t i = 0; i < first.size(); ++i) {
@@ -136,8 +136,8 @@ TEST_P(Weights, OfClassesCountInEveryTask) {
   const Data data = make_classes(60, 5, 3, 6);
   const Store store = write_store(one_, data, 10);
   class_weights_ = {{1, 3.0}, {3, 0.25}};
-  for (const Method& method : {Method(DualBlock{}), Method(DualBlock{.schedule = Schedule::fixed, .inner = 3}),
-                               Method(Subsample{.share = 1})}) {
+  for (const AnyMethod& method : {AnyMethod(Dual{}), AnyMethod(Dual{.schedule = Schedule::fixed, .inner = 3}),
+                                  AnyMethod(Subsample{.share = 1})}) {
     const std::vector<Certificate> found = certificates(store, method, kTolerance);
     const std::vector<double> costs = {1, 0.1, 0.5};
     for (int32_t task = 0; task < 3; ++task) {
@@ -153,7 +153,7 @@ TEST_P(Weights, OfAClassMayBeZero) {
   Data data = make_classes(60, 5, 3, 7);
   const Store store = write_store(one_, data, 10);
   class_weights_ = {{2, 0.0}};
-  const std::vector<Certificate> found = certificates(store, DualBlock{}, kTolerance);
+  const std::vector<Certificate> found = certificates(store, Dual{}, kTolerance);
   for (const int32_t task : {0, 2}) {
     const double cost = task == 0 ? 1 : 0.5;
     const ReferenceOptimum reference = reference_optimum(GetParam(), dense(data, cost, 1, class_weights_, task + 1));
@@ -161,7 +161,7 @@ TEST_P(Weights, OfAClassMayBeZero) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Losses, Weights, testing::Values("hinge", "squared-hinge", "logistic"));
+INSTANTIATE_TEST_SUITE_P(Losses, Weights, testing::Values("hinge", "squared-hinge", "logistic", "huber-hinge"));
 
 }  // namespace
 }  // namespace linblock

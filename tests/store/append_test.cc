@@ -210,7 +210,7 @@ TEST_F(Append, ToAStoreThatNeedsMoreMemoryIsRefused) {
     for (const OwnedRow& row : sample_rows(100)) writer.add(row.view());
     writer.commit();
   }
-  expect_refused(ErrorKind::memory, {"--memory"}, "1 1:1\n");
+  expect_refused(ErrorKind::memory, {"to append to this store", "give memory"}, "1 1:1\n");
   PackOptions enough = small_options();
   enough.memory_bytes = uint64_t{64} << 20;
   append_rows(sample_rows(10, 2, 100), store_, enough);

@@ -210,7 +210,7 @@ TEST_F(ForestOfRows, InLittleMemoryHaveSmallerTreesAndAreRefusedInLess) {
   const Store rows = Store::open(path_);
   const uint64_t least = least_forest_memory(rows, options);
   options.memory_bytes = least - 1;
-  expect_error(ErrorKind::memory, {"give --memory " + size_of_at_least(least) + " or more"},
+  expect_error(ErrorKind::memory, {"give memory " + size_of_at_least(least) + " or more"},
                [&] { build_forest(rows, options); });
   EXPECT_FALSE(std::filesystem::exists(index_path(path_)));
   options.memory_bytes = least;

@@ -151,7 +151,8 @@ TEST_P(CompactOnce, OfAStoreInTheOrderOfItsInputKeepsThatOrder) {
 
 TEST_P(CompactOnce, InTooLittleMemoryIsRefusedAndChangesNothing) {
   const auto before = files_of(store_);
-  expect_error(ErrorKind::memory, {"--memory"}, [&] { compact(store_, {.memory_bytes = 1 << 20}); });
+  expect_error(ErrorKind::memory, {"to compact this store", "give memory"},
+               [&] { compact(store_, {.memory_bytes = 1 << 20}); });
   EXPECT_TRUE(files_of(store_) == before);
 }
 

@@ -97,7 +97,7 @@ TEST_F(FullDisk, IsNoticedBeforeTheWorkWhereItSurelyWouldNotDo) {
   write_file(disk_ + "/ballast", std::string(370 << 10, 'x'));
   PackOptions options = small_options();
   options.chunk_bytes = 64 << 10;
-  expect_error(ErrorKind::io, {disk_, "would need", "free some space", "pack: -o, train: --store"},
+  expect_error(ErrorKind::io, {disk_, "would need", "free some space", "pack: output, train: store"},
                [&] { pack({folder_ / "data.svm"}, disk_ + "/store", options); });
   EXPECT_EQ(names_in(disk_), std::vector<std::string>{"ballast"});
 }

@@ -240,25 +240,25 @@ void expect_refused(const std::function<void(GenerateOptions&)>& change, const s
 }
 
 TEST(Generate, RefusesOptionsThatMakeNoSense) {
-  expect_refused([](GenerateOptions& o) { o.rows = 0; }, "--rows");
-  expect_refused([](GenerateOptions& o) { o.features = 0; }, "--features");
-  expect_refused([](GenerateOptions& o) { o.classes = 0; }, "--classes");
-  expect_refused([](GenerateOptions& o) { o.classes = 1; }, "--classes");
-  expect_refused([](GenerateOptions& o) { o.nonzeros = 0; }, "--nonzeros");
-  expect_refused([](GenerateOptions& o) { o.nonzeros = 5001; }, "--nonzeros");
-  expect_refused([](GenerateOptions& o) { o.noise = -0.01; }, "--noise");
-  expect_refused([](GenerateOptions& o) { o.noise = 1.01; }, "--noise");
-  expect_refused([](GenerateOptions& o) { o.noise = NAN; }, "--noise");
+  expect_refused([](GenerateOptions& o) { o.rows = 0; }, "rows must be");
+  expect_refused([](GenerateOptions& o) { o.features = 0; }, "features must be");
+  expect_refused([](GenerateOptions& o) { o.classes = 0; }, "classes must be");
+  expect_refused([](GenerateOptions& o) { o.classes = 1; }, "classes must be");
+  expect_refused([](GenerateOptions& o) { o.nonzeros = 0; }, "nonzeros must be");
+  expect_refused([](GenerateOptions& o) { o.nonzeros = 5001; }, "nonzeros must be");
+  expect_refused([](GenerateOptions& o) { o.noise = -0.01; }, "noise must be");
+  expect_refused([](GenerateOptions& o) { o.noise = 1.01; }, "noise must be");
+  expect_refused([](GenerateOptions& o) { o.noise = NAN; }, "noise must be");
 }
 
 // What it writes, pack must take.
 TEST(Generate, RefusesFeaturesAndClassesThatTheStoreCannotHold) {
-  expect_refused([](GenerateOptions& o) { o.features = UINT32_MAX; }, "--features");
-  expect_refused([](GenerateOptions& o) { o.classes = 65537; }, "--classes");
+  expect_refused([](GenerateOptions& o) { o.features = UINT32_MAX; }, "features must be");
+  expect_refused([](GenerateOptions& o) { o.classes = 65537; }, "classes must be");
 }
 
 TEST(Generate, RefusesToRunOnNoThreadAtAll) {
-  expect_refused([](GenerateOptions& o) { o.threads = 0; }, "--threads");
+  expect_refused([](GenerateOptions& o) { o.threads = 0; }, "threads must be");
 }
 
 TEST(Generate, LooksAtNonzerosForDocumentsOnly) {

@@ -94,7 +94,7 @@ TEST_F(BadRows, BeyondTheNumberAllowedAreRefused) {
   for (const size_t threads : {1U, 4U}) {
     PackOptions options = small_options("none", threads);
     options.max_bad_rows = 29;
-    expect_refused(ErrorKind::input, {path + ":30000:9:", "bad row 30", "--max-bad-rows allows 29"}, {path}, options);
+    expect_refused(ErrorKind::input, {path + ":30000:9:", "bad row 30", "max_bad_rows allows 29"}, {path}, options);
   }
 }
 
@@ -197,7 +197,7 @@ std::string long_line(size_t bytes) {
 TEST_F(PackErrors, ALineLongerThanTheMemoryAllowsIsNamed) {
   const std::string path = put("long.svm", good_lines(10000) + long_line(2 << 20) + good_lines(10));
   for (const size_t threads : {1U, 4U})
-    expect_refused(ErrorKind::memory, {path + ":10001:1:", "longer than", "--memory"}, {path},
+    expect_refused(ErrorKind::memory, {path + ":10001:1:", "longer than", "give memory"}, {path},
                    small_options("none", threads));
   PackOptions more = small_options();
   more.memory_bytes = uint64_t{128} << 20;
@@ -210,24 +210,22 @@ TEST_F(PackErrors, TheMemoryAdvisedForALongLineIsEnough) {
   PackOptions options = small_options();
   const std::optional<Error> error = error_of([&] { pack({path}, store_, options); });
   ASSERT_TRUE(error.has_value());
-  const std::string advice = "give --memory ";
-  const size_t at = std::string(error->what()).find(advice);
-  ASSERT_NE(at, std::string::npos) << error->what();
-  options.memory_bytes = std::stoull(error->what() + at + advice.size()) << 20;
+  options.memory_bytes = parse_size(advised(*error, "memory"), "memory");
   EXPECT_NO_THROW(pack({path}, store_, options)) << "after: " << error->what();
 }
 
 TEST_F(PackErrors, TooLittleMemoryIsRefusedBeforeAnythingIsCreated) {
   PackOptions options = small_options();
   options.memory_bytes = kLeastPackMemory - 1;
-  expect_refused(ErrorKind::memory, {"--memory", "at least 16M"}, {put("data.svm", "1 1:1\n")}, options);
+  expect_refused(ErrorKind::memory, {"too little to pack in", "give memory 16M or more"}, {put("data.svm", "1 1:1\n")},
+                 options);
 }
 
 TEST_F(PackErrors, ChunksOfAnImpossibleSizeAreRefused) {
   PackOptions options = small_options();
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{4095}, kLeastPackMemory, uint64_t{1} << 40}) {
     options.chunk_bytes = bytes;
-    expect_refused(ErrorKind::usage, {"--chunk-bytes"}, {put("data.svm", "1 1:1\n")}, options);
+    expect_refused(ErrorKind::usage, {"chunk_bytes"}, {put("data.svm", "1 1:1\n")}, options);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "base/snapshot.h"
+#include "base/fields.h"
 #include "support/errors.h"
 #include "support/kept_rows.h"
 #include "support/memory_folder.h"
@@ -193,12 +193,15 @@ TEST_F(RowCaches, AreTheSameAfterASnapshot) {
     std::vector<uint8_t> keep(fitting, 1);
     keep[0] = keep[5] = keep[fitting - 1] = 0;
     before.keep(keep);
-    SnapshotWriter writer(folder_ / "snapshot");
-    before.cache().save(writer);
-    writer.commit();
+    SnapshotWriter file(folder_ / "snapshot");
+    FieldWriter to(file);
+    to("kept", before.cache());
+    file.commit();
 
     KeptRows after(store, 9000, resident);
-    after.cache().restore(SnapshotReader(folder_ / "snapshot"));
+    FieldReader from(folder_ / "snapshot");
+    from("kept", after.cache());
+    from.finish();
     after.expect_the_rows_of(before);
     EXPECT_EQ(after.difference(), "");
     EXPECT_EQ(after.cache().used(), before.cache().used());
@@ -212,12 +215,13 @@ TEST_F(RowCaches, RefuseASnapshotOfMoreThanTheyHold) {
   for (const bool resident : {false, true}) {
     KeptRows large(store, kPlenty, resident);
     large.add_all();
-    SnapshotWriter writer(folder_ / "snapshot");
-    large.cache().save(writer);
-    writer.commit();
+    SnapshotWriter file(folder_ / "snapshot");
+    FieldWriter to(file);
+    to("kept", large.cache());
+    file.commit();
     KeptRows small(store, 3000, resident);
-    EXPECT_THAT([&] { small.cache().restore(SnapshotReader(folder_ / "snapshot")); },
-                fails_with(ErrorKind::damaged, "kept rows of a checkpoint"));
+    FieldReader from(folder_ / "snapshot");
+    EXPECT_THAT([&] { from("kept", small.cache()); }, fails_with(ErrorKind::damaged, "kept rows of a checkpoint"));
   }
 }
 

@@ -190,7 +190,7 @@ TEST(Transpose, TooLittleMemoryIsRefusedWithTheRemedy) {
   const Store rows = Store::open(folder / "store");
   TransposeOptions options = least_memory(rows);
   options.memory_bytes -= 1;
-  expect_error(ErrorKind::memory, {"--memory"}, [&] { transpose(rows, options); });
+  expect_error(ErrorKind::memory, {"to transpose this store", "give memory"}, [&] { transpose(rows, options); });
   EXPECT_FALSE(std::filesystem::exists(columns_path(rows.path())));
 }
 

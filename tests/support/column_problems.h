@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 #include "store/columns/columns.h"
 #include "store/columns/transpose.h"
 #include "support/small_problems.h"
@@ -50,7 +50,7 @@ inline double primal_at(const std::string& loss, const std::vector<DenseRow>& ro
   return sum;
 }
 
-inline Summary solve_columns(const Problem& problem, const Method& method, double tolerance,
+inline Summary solve_columns(const Problem& problem, const AnyMethod& method, double tolerance,
                              std::vector<Solution>& solutions, Context context = {}, int max_passes = 5000) {
   return solve(problem, {.method = method, .tolerance = tolerance, .max_passes = max_passes, .chunks_per_block = 1},
                solutions, context);

@@ -59,7 +59,7 @@ std::string damage_overlooked(const std::vector<std::string>& parts, Work&& work
   if (!error) return "not noticed";
   if (error->kind() != ErrorKind::damaged) return std::string("not called damage: ") + error->what();
   for (const std::string& part : parts)
-    if (!contains(error->what(), part)) return "no '" + part + "' in: " + error->what();
+    if (!contains(words_of(*error), part)) return "no '" + part + "' in: " + words_of(*error);
   return "";
 }
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "solve/core/solver.h"
 #include "solve/indexed/indexed_task.h"
+#include "solve/solve.h"
 #include "store/index/build_forest.h"
 #include "support/memory_folder.h"
 #include "support/small_problems.h"

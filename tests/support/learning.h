@@ -12,7 +12,7 @@
 
 #include "learn/cross_validate.h"
 #include "learn/train.h"
-#include "solve/core/run.h"
+#include "solve/solve.h"
 #include "support/errors.h"
 #include "support/packing.h"
 #include "support/small_problems.h"

@@ -20,15 +20,23 @@ struct ReferenceOptimum {
   std::vector<double> weights;
 };
 
+inline constexpr double kReferenceHuber = 0.5;  // the default of huber-hinge
+
 inline double reference_loss(const std::string& name, double margin) {
   if (name == "hinge") return std::max(0.0, 1 - margin);
   if (name == "squared-hinge") return std::pow(std::max(0.0, 1 - margin), 2);
+  if (name == "huber-hinge") {
+    if (margin >= 1 + kReferenceHuber) return 0;
+    if (margin <= 1 - kReferenceHuber) return 1 - margin;
+    return std::pow(1 + kReferenceHuber - margin, 2) / (4 * kReferenceHuber);
+  }
   return margin > 0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin)) - margin;
 }
 
 inline double reference_dual_term(const std::string& name, double a, double cost) {
   if (name == "hinge") return a;
   if (name == "squared-hinge") return a - a * a / (4 * cost);
+  if (name == "huber-hinge") return a * (1 + kReferenceHuber) - kReferenceHuber * a * a / cost;
   const auto term = [&](double z) { return z <= 0 ? 0 : -z * std::log(z / cost); };
   return term(a) + term(cost - a);
 }
@@ -39,10 +47,11 @@ inline double reference_step(const std::string& name, double a, double margin, d
     const double m = margin + (z - a) * norm2;
     if (name == "hinge") return 1 - m;
     if (name == "squared-hinge") return 1 - m - z / (2 * cost);
+    if (name == "huber-hinge") return 1 + kReferenceHuber - m - 2 * kReferenceHuber * z / cost;
     return -m - std::log(z / (cost - z));
   };
   double low = name == "logistic" ? cost * 1e-14 : 0;
-  double high = name == "hinge" ? cost : name == "logistic" ? cost * (1 - 1e-14) : 1e12;
+  double high = name == "hinge" || name == "huber-hinge" ? cost : name == "logistic" ? cost * (1 - 1e-14) : 1e12;
   if (slope(low) <= 0) return low;
   if (slope(high) >= 0) return high;
   for (int i = 0; i < 200; ++i) {

@@ -107,7 +107,7 @@ class State : public testing::Test {
       .pack = small_options(),
       .loss = Hinge{},
       .cost = 0.1,
-      .solve = {.method = DualBlock{.inner = 1}, .tolerance = 1e-5, .max_passes = 50000, .chunks_per_block = 1}};
+      .solve = {.method = Dual{.inner = 1}, .tolerance = 1e-5, .max_passes = 50000, .chunks_per_block = 1}};
   uint64_t next_id_ = 0;
   std::string said_;
 };

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "solve/core/solver.h"
+#include "solve/solve.h"
 
 namespace linblock::test {
 

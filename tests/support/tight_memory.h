@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "solve/core/run.h"
+#include "solve/solve.h"
 #include "support/memory_folder.h"
 #include "support/small_problems.h"
 
@@ -44,7 +44,7 @@ inline Context context_with(uint64_t memory_bytes, const std::string& checkpoint
 
 // The least memory for which there is a plan that `is_good`, to the kilobyte.
 template <typename Condition>
-uint64_t least_memory_where(const Problem& problem, const Method& method, const std::string& checkpoint,
+uint64_t least_memory_where(const Problem& problem, const AnyMethod& method, const std::string& checkpoint,
                             Condition&& is_good) {
   const auto is_enough = [&](uint64_t bytes) {
     try {
@@ -63,25 +63,26 @@ uint64_t least_memory_where(const Problem& problem, const Method& method, const 
   return enough;
 }
 
-inline uint64_t least_memory(const Problem& problem, const Method& method, const std::string& checkpoint = "") {
+inline uint64_t least_memory(const Problem& problem, const AnyMethod& method, const std::string& checkpoint = "") {
   return least_memory_where(problem, method, checkpoint, [](const Plan&) { return true; });
 }
 
 // All rows stay, and for no byte less they would not: so they are encoded.
-inline uint64_t memory_for_encoded_rows(const Problem& problem, const Method& method, const std::string& checkpoint) {
+inline uint64_t memory_for_encoded_rows(const Problem& problem, const AnyMethod& method,
+                                        const std::string& checkpoint) {
   return least_memory_where(problem, method, checkpoint,
                             [](const Plan& plan) { return plan.rows != RowsHeld::streamed && !plan.duals_in_file; });
 }
 
 // Three quarters of the rows would fit; their duals do.
 inline uint64_t streaming_memory(const Problem& problem) {
-  const uint64_t least = least_memory(problem, DualBlock{});
+  const uint64_t least = least_memory(problem, Dual{});
   const uint64_t enough =
-      least_memory_where(problem, DualBlock{}, "", [](const Plan& plan) { return plan.rows != RowsHeld::streamed; });
+      least_memory_where(problem, Dual{}, "", [](const Plan& plan) { return plan.rows != RowsHeld::streamed; });
   return least + (enough - least) * 3 / 4;
 }
 
 // Not even the duals fit, where there is a checkpoint that they can travel with.
-inline uint64_t memory_without_duals(const Problem& problem) { return least_memory(problem, DualBlock{}, "somewhere"); }
+inline uint64_t memory_without_duals(const Problem& problem) { return least_memory(problem, Dual{}, "somewhere"); }
 
 }  // namespace linblock::test

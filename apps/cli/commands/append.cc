@@ -6,7 +6,7 @@ void add_append(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("append", "Add rows to a store, as a new segment");
   auto request = std::make_shared<PackRequest>();
   command->add_option("STORE", request->store, "The store to add to")->required()->type_name("");
-  command->add_option("INPUT", request->inputs, "svmlight files, plain or gz/bz2/xz/zst; - is standard input")
+  command->add_option("INPUT", request->inputs, "svmlight files, plain or gz/bz2/xz/zst/lz4; - is standard input")
       ->required()
       ->type_name("");
   add_reading_options(*command, *request, session);

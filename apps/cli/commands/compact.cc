@@ -1,7 +1,5 @@
 #include "store/core/compact.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "cli/commands/commands.h"
@@ -24,14 +22,14 @@ void run_compact(const Request& request, Session& session) {
   const double seconds = bar.seconds();
   bar.finish();
   if (session.json) {
-    const nlohmann::ordered_json summary = {{"store", request.store},
-                                            {"changed", report.changed},
-                                            {"removed_rows", report.removed_rows},
-                                            {"segments_before", report.segments_before},
-                                            {"bytes_before", report.bytes_before},
-                                            {"bytes", report.bytes},
-                                            {"seconds", seconds},
-                                            {"peak_memory_bytes", peak_resident_bytes()}};
+    const Json summary = {{"store", request.store},
+                          {"changed", report.changed},
+                          {"removed_rows", report.removed_rows},
+                          {"segments_before", report.segments_before},
+                          {"bytes_before", report.bytes_before},
+                          {"bytes", report.bytes},
+                          {"seconds", seconds},
+                          {"peak_memory_bytes", peak_resident_bytes()}};
     print_line(summary);
   }
   if (!report.changed) {

@@ -12,7 +12,6 @@ namespace linblock::cli {
 namespace {
 
 void print_json(const CrossValidation& result, double seconds) {
-  using Json = nlohmann::ordered_json;
   const Spread spread = result.accuracy();
   Json json = {{"accuracy", spread.mean}, {"deviation", spread.deviation}};
   json["folds"] = Json::array();

@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/memory.h"
@@ -18,24 +17,24 @@ struct Request {
 
 void print_json(const std::string& store, const MetricForest& forest, const ForestReport& report, double ratio) {
   const ForestInfo& info = forest.info();
-  const nlohmann::ordered_json summary = {{"store", store},
-                                          {"changed", report.changed},
-                                          {"extended", report.extended},
-                                          {"rows", report.rows},
-                                          {"nonzeros", report.nonzeros},
-                                          {"new_trees", report.trees},
-                                          {"trees", info.trees()},
-                                          {"pages", forest.pages().chunks().size()},
-                                          {"tree_rows", info.tree_rows},
-                                          {"branch", info.branch},
-                                          {"bias", info.bias},
-                                          {"seed", forest.pages().info().seed},
-                                          {"page_bytes", forest.pages().info().chunk_bytes},
-                                          {"bytes", forest.pages().bytes()},
-                                          {"ratio", ratio},
-                                          {"contrast", info.contrast()},
-                                          {"seconds", report.seconds},
-                                          {"peak_memory_bytes", peak_resident_bytes()}};
+  const Json summary = {{"store", store},
+                        {"changed", report.changed},
+                        {"extended", report.extended},
+                        {"rows", report.rows},
+                        {"nonzeros", report.nonzeros},
+                        {"new_trees", report.trees},
+                        {"trees", info.trees()},
+                        {"pages", forest.pages().chunks().size()},
+                        {"tree_rows", info.tree_rows},
+                        {"branch", info.branch},
+                        {"bias", info.bias},
+                        {"seed", forest.pages().info().seed},
+                        {"page_bytes", forest.pages().info().chunk_bytes},
+                        {"bytes", forest.pages().bytes()},
+                        {"ratio", ratio},
+                        {"contrast", info.contrast()},
+                        {"seconds", report.seconds},
+                        {"peak_memory_bytes", peak_resident_bytes()}};
   print_line(summary);
 }
 

@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -28,9 +27,9 @@ const char* name_of(ColumnsState state) {
   return "";
 }
 
-nlohmann::ordered_json columns_json(const Store& store) {
+Json columns_json(const Store& store) {
   const ColumnsState state = columns_state(store);
-  nlohmann::ordered_json json = {{"state", name_of(state)}};
+  Json json = {{"state", name_of(state)}};
   if (state == ColumnsState::absent) return json;
   const StoreInfo info = read_manifest(columns_path(store.path()));
   json["columns"] = info.columns;
@@ -65,9 +64,9 @@ double ratio_to(const Store& store, const StoreInfo& index) {
   return static_cast<double>(index.bytes()) / static_cast<double>(store.bytes());
 }
 
-nlohmann::ordered_json index_json(const Store& store) {
+Json index_json(const Store& store) {
   const ForestState state = forest_state(store);
-  nlohmann::ordered_json json = {{"state", name_of(state)}};
+  Json json = {{"state", name_of(state)}};
   if (state == ForestState::absent) return json;
   const StoreInfo info = read_manifest(index_path(store.path()));
   uint64_t pages = 0;
@@ -108,9 +107,9 @@ void print_index(const Store& store) {
 
 void print_json(const Store& store) {
   const StoreInfo& info = store.info();
-  nlohmann::ordered_json labels = nlohmann::ordered_json::object();
+  Json labels = Json::object();
   for (const auto& [label, rows] : info.labels) labels[std::to_string(label)] = rows;
-  nlohmann::ordered_json segments = nlohmann::ordered_json::array();
+  Json segments = Json::array();
   for (const SegmentInfo& segment : info.segments)
     segments.push_back({{"number", segment.number},
                         {"rows", segment.rows},
@@ -118,26 +117,26 @@ void print_json(const Store& store) {
                         {"chunks", segment.chunks},
                         {"bytes", segment.bytes},
                         {"first_row", segment.first_row}});
-  nlohmann::ordered_json summary = {{"store", store.path()},
-                                    {"id", fmt::format("{:016x}", info.id)},
-                                    {"rows", info.rows},
-                                    {"features", info.features()},
-                                    {"nonzeros", info.nonzeros},
-                                    {"removed_rows", info.removed.rows},
-                                    {"labels", labels},
-                                    {"bytes", store.bytes()},
-                                    {"bytes_per_nonzero", bytes_per_nonzero(store)},
-                                    {"chunks", store.chunks().size()},
-                                    {"chunk_bytes", info.chunk_bytes},
-                                    {"buckets", info.buckets},
-                                    {"seed", info.seed},
-                                    {"segments", segments},
-                                    {"codec", codec_name(info.codec)},
-                                    {"codec_reason", info.codec_reason},
-                                    {"index_base", info.index_base},
-                                    {"frequent_features", info.frequent_features},
-                                    {"normalized", info.normalized},
-                                    {"weighted", info.weighted}};
+  Json summary = {{"store", store.path()},
+                  {"id", fmt::format("{:016x}", info.id)},
+                  {"rows", info.rows},
+                  {"features", info.features()},
+                  {"nonzeros", info.nonzeros},
+                  {"removed_rows", info.removed.rows},
+                  {"labels", labels},
+                  {"bytes", store.bytes()},
+                  {"bytes_per_nonzero", bytes_per_nonzero(store)},
+                  {"chunks", store.chunks().size()},
+                  {"chunk_bytes", info.chunk_bytes},
+                  {"buckets", info.buckets},
+                  {"seed", info.seed},
+                  {"segments", segments},
+                  {"codec", codec_name(info.codec)},
+                  {"codec_reason", info.codec_reason},
+                  {"index_base", info.index_base},
+                  {"frequent_features", info.frequent_features},
+                  {"normalized", info.normalized},
+                  {"weighted", info.weighted}};
   if (info.axis == Axis::rows) {
     summary["index"] = index_json(store);
     summary["columns"] = columns_json(store);

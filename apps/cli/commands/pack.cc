@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/memory.h"
@@ -6,6 +5,7 @@
 #include "cli/pack_options.h"
 #include "cli/show/outputs.h"
 #include "cli/show/print_json.h"
+#include "cli/show/words.h"
 #include "store/core/store.h"
 #include "store/core/store_writer.h"
 #include "store/index/build_forest.h"
@@ -87,8 +87,8 @@ void extend_index(const PackRequest& request, Session& session) {
   } catch (const Error& error) {
     bar.finish();
     session.terminal.say(
-        fmt::format("the rows are appended, but the index is behind: {}; 'linblock index {}' adds trees for them",
-                    error.what(), request.store));
+        fmt::format("the rows are appended, but the index is behind: {}\n'linblock index {}' adds trees for them",
+                    message_of(error), request.store));
   }
 }
 
@@ -123,17 +123,17 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
   const double bytes_per_nonzero =
       info.nonzeros == 0 ? 0 : static_cast<double>(store.bytes()) / static_cast<double>(info.nonzeros);
   if (session.json) {
-    const nlohmann::ordered_json summary = {{"store", request.store},
-                                            {"rows", report.rows},
-                                            {"nonzeros", report.nonzeros},
-                                            {"features", info.features()},
-                                            {"bad_rows", report.bad_rows},
-                                            {"text_bytes", report.text_bytes},
-                                            {"bytes", store.bytes()},
-                                            {"bytes_per_nonzero", bytes_per_nonzero},
-                                            {"codec", codec_name(info.codec)},
-                                            {"seconds", seconds},
-                                            {"peak_memory_bytes", peak_resident_bytes()}};
+    const Json summary = {{"store", request.store},
+                          {"rows", report.rows},
+                          {"nonzeros", report.nonzeros},
+                          {"features", info.features()},
+                          {"bad_rows", report.bad_rows},
+                          {"text_bytes", report.text_bytes},
+                          {"bytes", store.bytes()},
+                          {"bytes_per_nonzero", bytes_per_nonzero},
+                          {"codec", codec_name(info.codec)},
+                          {"seconds", seconds},
+                          {"peak_memory_bytes", peak_resident_bytes()}};
     print_line(summary);
   }
   terminal.say(fmt::format("{} {} rows, {} nonzeros, from {} of text in {:.2f} s ({}/s, {} of memory)",
@@ -157,7 +157,7 @@ void add_pack(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("pack", "Pack svmlight text into a store: compressed, checked, shuffled");
   auto request = std::make_shared<PackRequest>();
   PackOptions& options = request->options;
-  command->add_option("INPUT", request->inputs, "svmlight files, plain or gz/bz2/xz/zst; - is standard input")
+  command->add_option("INPUT", request->inputs, "svmlight files, plain or gz/bz2/xz/zst/lz4; - is standard input")
       ->required()
       ->type_name("");
   command->add_option("-o,--output", request->store, "The store to make, a folder that does not exist yet")

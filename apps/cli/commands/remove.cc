@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -47,12 +46,12 @@ void run_remove(const Request& request, Session& session) {
   bar.finish();
   const StoreInfo info = read_manifest(request.store);
   if (session.json) {
-    const nlohmann::ordered_json summary = {{"store", request.store},
-                                            {"rows", report.rows},
-                                            {"nonzeros", report.nonzeros},
-                                            {"rows_left", info.rows},
-                                            {"removed_rows", info.removed.rows},
-                                            {"seconds", seconds}};
+    const Json summary = {{"store", request.store},
+                          {"rows", report.rows},
+                          {"nonzeros", report.nonzeros},
+                          {"rows_left", info.rows},
+                          {"removed_rows", info.removed.rows},
+                          {"seconds", seconds}};
     print_line(summary);
   }
   session.terminal.say(fmt::format("removed {} rows, {} nonzeros, in {:.2f} s", grouped(report.rows),

@@ -18,7 +18,7 @@ namespace linblock::cli {
 namespace {
 
 void print_json(const TrainReport& report, double total_seconds) {
-  nlohmann::ordered_json json = summary_json(report.info, report.summary, report.pack_seconds, total_seconds);
+  Json json = summary_json(report.info, report.summary, report.pack_seconds, total_seconds);
   if (report.test) json["test"] = {{"accuracy", report.test->accuracy()}, {"rows", report.test->rows}};
   const std::vector<Certificate>& certificates = report.summary.certificates;
   for (size_t i = 0; i < certificates.size() && certificates.size() > 1; ++i) {
@@ -41,8 +41,9 @@ void save_or_explain(const TrainRequest& request, TrainReport& report, const std
     throw;
   } catch (const Error& error) {
     throw Error(error.kind(),
-                fmt::format("{}\nThe model could not be saved: afterwards the same command {}", error.what(),
-                            path_kind(state) == PathKind::file ? "goes on from its checkpoint" : "trains it again"));
+                fmt::format("{}\nThe model could not be saved: afterwards the same command {}", error.sentence(),
+                            path_kind(state) == PathKind::file ? "resumes from its checkpoint" : "trains it again"),
+                error.remedies());
   }
 }
 
@@ -68,7 +69,7 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
   save_or_explain(request, report, context.checkpoint.path);
   // A state of the model that was replaced is not this one's.
   const std::string state = state_path(request.model);
-  if (!request.keep_state && path_kind(state) == PathKind::file && file_begins_as(state, kSnapshotMagic))
+  if (!request.keep_state && path_kind(state) == PathKind::file && file_begins_as(state, kSnapshotFamily))
     remove_file(state);
   directory->forget();
   const double seconds = clock.seconds();

@@ -1,7 +1,5 @@
 #include "store/columns/transpose.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -21,10 +19,10 @@ struct Request {
 };
 
 void print_json(const Request& request, bool changed, const TransposeReport& report) {
-  const nlohmann::ordered_json summary = {{"store", request.store},    {"changed", changed},
-                                          {"columns", report.columns}, {"nonzeros", report.nonzeros},
-                                          {"bytes", report.bytes},     {"spilled_bytes", report.spilled_bytes},
-                                          {"seconds", report.seconds}, {"peak_memory_bytes", peak_resident_bytes()}};
+  const Json summary = {{"store", request.store},    {"changed", changed},
+                        {"columns", report.columns}, {"nonzeros", report.nonzeros},
+                        {"bytes", report.bytes},     {"spilled_bytes", report.spilled_bytes},
+                        {"seconds", report.seconds}, {"peak_memory_bytes", peak_resident_bytes()}};
   print_line(summary);
 }
 

@@ -23,7 +23,6 @@ struct TuneRequest {
 };
 
 void print_json(const Tuning& tuning, const std::optional<TrainReport>& final, double seconds) {
-  using Json = nlohmann::ordered_json;
   const TunedCost& best = tuning.costs[tuning.best];
   Json json = {{"best_cost", best.cost}, {"accuracy", best.accuracy}, {"deviation", best.deviation}};
   json["costs"] = Json::array();

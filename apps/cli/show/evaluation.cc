@@ -31,21 +31,21 @@ void print_confusion(const Evaluation& result) {
 
 }  // namespace
 
-nlohmann::ordered_json evaluation_json(const Evaluation& result) {
-  nlohmann::ordered_json classes = nlohmann::ordered_json::object();
+Json evaluation_json(const Evaluation& result) {
+  Json classes = Json::object();
   for (const auto& [label, quality] : result.classes)
     classes[std::to_string(label)] = {
         {"rows", quality.rows}, {"precision", quality.precision()}, {"recall", quality.recall()}, {"f1", quality.f1()}};
-  nlohmann::ordered_json confusion = nlohmann::ordered_json::array();
+  Json confusion = Json::array();
   for (const auto& [pair, rows] : result.confusion)
     confusion.push_back({{"label", pair.first}, {"predicted", pair.second}, {"rows", rows}});
-  nlohmann::ordered_json json = {{"rows", result.rows},
-                                 {"accuracy", result.accuracy()},
-                                 {"macro_f1", result.macro_f1()},
-                                 {"per_class", classes},
-                                 {"confusion", confusion}};
-  json["auc"] = result.auc ? nlohmann::ordered_json(*result.auc) : nlohmann::ordered_json(nullptr);
-  json["log_loss"] = result.log_loss ? nlohmann::ordered_json(*result.log_loss) : nlohmann::ordered_json(nullptr);
+  Json json = {{"rows", result.rows},
+               {"accuracy", result.accuracy()},
+               {"macro_f1", result.macro_f1()},
+               {"per_class", classes},
+               {"confusion", confusion}};
+  json["auc"] = result.auc ? Json(*result.auc) : Json(nullptr);
+  json["log_loss"] = result.log_loss ? Json(*result.log_loss) : Json(nullptr);
   return json;
 }
 

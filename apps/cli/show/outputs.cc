@@ -35,7 +35,7 @@ bool has_beginning(const std::string& path, std::string_view beginning) {
 const char* precious_kind(const std::string& path) {
   constexpr std::array<std::string_view, 7> kStoreFiles = {
       format::kManifestMagic, format::kSegmentMagic, format::kFeatureMagic, format::kRemovedMagic,
-      format::kRowFactsMagic, format::kForestMagic,  kSnapshotMagic};
+      format::kRowFactsMagic, format::kForestMagic,  kSnapshotFamily};
   if (path_kind(path) != PathKind::file) return nullptr;
   if (is_model(path) || has_beginning(path, kModelJsonBeginning)) return "a model, or a part of one";
   for (const std::string_view beginning : kStoreFiles)
@@ -112,7 +112,7 @@ void Outputs::add(const std::string& path, const char* option) {
   }
   const std::string directory = parent_directory(path);
   const bool in_store = has_beginning(manifest_path(directory), format::kManifestMagic);
-  if (in_store || has_beginning(directory + "/" + kCheckpointName, kSnapshotMagic))
+  if (in_store || has_beginning(directory + "/" + kCheckpointName, kSnapshotFamily))
     fail(ErrorKind::usage, "{}: '{}' is in a {}, where only linblock's own files belong: choose another place", option,
          path, in_store ? "store" : "checkpoint");
   for (const std::string& output : outputs_)
@@ -157,8 +157,8 @@ void Outputs::add_model(const std::string& path, bool keeps_state) {
   add_own(temporary_path(model_json_path(path)), kModelJsonBeginning);
   add_own(model_lock_path(path), kLockBeginning);
   if (!keeps_state) return;
-  add_own(state_path(path), kSnapshotMagic);
-  add_own(temporary_path(state_path(path)), kSnapshotMagic);
+  add_own(state_path(path), kSnapshotFamily);
+  add_own(temporary_path(state_path(path)), kSnapshotFamily);
 }
 
 void Outputs::add_trace(const std::string& path) {

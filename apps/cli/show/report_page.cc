@@ -11,8 +11,6 @@ namespace linblock::cli {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr size_t kMostPasses = 2000;  // a run: more than a screen has dots
 constexpr size_t kLeastPasses = 8;
 
@@ -84,7 +82,7 @@ ReportPage make_report_page(std::span<const TraceRun> runs) {
     for (const TraceRun& run : runs) data.push_back(run_json(run, most, report.shown_passes));
     report.html = page.substr(0, mark);
     // Names of files may be no UTF-8; and nothing in the data may end the element that it stands in.
-    for (const char letter : data.dump(-1, ' ', false, Json::error_handler_t::replace))
+    for (const char letter : data.dump())
       if (letter == '<')
         report.html += "\\u003c";
       else

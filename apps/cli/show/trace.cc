@@ -1,16 +1,14 @@
 #include "cli/show/trace.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "learn/truncated_json.h"
 
 namespace linblock::cli {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -34,6 +32,17 @@ void Trace::write(const std::string& line) {
   size_ += text.size();
 }
 
+namespace {
+
+// {"weights": 4000, "duals": 2700}: bytes by name.
+Json parts_json(const Plan& plan) {
+  Json parts = Json::object();
+  for (const MemoryPart& part : plan.parts) parts[part.name] = part.bytes;
+  return parts;
+}
+
+}  // namespace
+
 void Trace::begin(const std::vector<std::string>& command, const TrainOptions& options, const Plan& plan,
                   uint64_t memory_bytes, bool resumed) {
   if (path_.empty()) return;
@@ -48,20 +57,19 @@ void Trace::begin(const std::vector<std::string>& command, const TrainOptions& o
              {"loss", name_of(options.loss)},
              {"truncate", options.truncate ? Json(*options.truncate) : Json(nullptr)},
              {"cost", options.cost},
-             {"solver", name_of_method(plan.method)},
+             {"solver", plan.method_name()},
              {"tolerance", options.solve.tolerance},
              {"seed", options.solve.seed},
              {"memory_bytes", memory_bytes},
              {"plan",
               {{"words", plan.describe()},
                {"tasks", plan.tasks},
-               {"weights_bytes", plan.weights_bytes},
-               {"duals_bytes", plan.duals_bytes},
+               {"parts", parts_json(plan)},
                {"window_bytes", plan.window_bytes},
                {"cache_bytes", plan.cache_bytes},
                {"chunks_per_block", plan.chunks_per_block},
                {"inner", plan.inner}}}}
-            .dump(-1, ' ', false, Json::error_handler_t::replace));  // names of files may be no UTF-8
+            .dump());  // names of files may be no UTF-8
 }
 
 void Trace::block(const BlockReport& report) {

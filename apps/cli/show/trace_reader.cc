@@ -10,8 +10,6 @@ namespace linblock::cli {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr size_t kLongestLine = size_t{4} << 20;  // a command may name many files
 constexpr size_t kMemoryPoints = 400;
 constexpr const char* kRemedy = "name files that 'linblock train --trace FILE' wrote";
@@ -46,8 +44,8 @@ class TraceReader {
     std::string_view line;
     while (lines.next(line)) {
       number_ = lines.number();
-      Json json = Json::parse(line, nullptr, false);
-      if (json.is_discarded()) {
+      std::optional<Json> json = Json::try_parse(line);
+      if (!json) {
         const bool ours = line.starts_with("{\"event\":\"");
         if (!ours || lines.next(line)) refuse("the line is not JSON");
         fail(ErrorKind::input,
@@ -55,7 +53,7 @@ class TraceReader {
              "end, or remove the line",
              path_, number_);
       }
-      take(std::move(json));
+      take(std::move(*json));
     }
     if (runs_.empty()) fail(ErrorKind::input, "'{}' has only blank lines: {}", path_, kRemedy);
     return std::move(runs_);
@@ -67,14 +65,14 @@ class TraceReader {
   }
 
   const Json& member(const Json& json, const char* key) const {
-    const auto found = json.find(key);
-    if (found == json.end()) refuse(fmt::format("'{}' is missing", key));
+    const Json* const found = json.find(key);
+    if (found == nullptr) refuse(fmt::format("'{}' is missing", key));
     return *found;
   }
   double number(const Json& json, const char* key) const {
     const Json& value = member(json, key);
     if (!value.is_number()) refuse(fmt::format("'{}' is not a number", key));
-    return value.get<double>();
+    return value.number();
   }
   double number_or_null(const Json& json, const char* key) const {
     return member(json, key).is_null() ? NAN : number(json, key);
@@ -83,20 +81,20 @@ class TraceReader {
     return json.contains(key) ? number_or_null(json, key) : NAN;
   }
   void need_words(const Json& json, const char* key) const {
-    if (!member(json, key).is_string()) refuse(fmt::format("'{}' is no text", key));
+    if (!member(json, key).is_text()) refuse(fmt::format("'{}' is no text", key));
   }
 
   void need_list_of_words(const Json& json, const char* key) const {
     const Json& list = member(json, key);
     if (!list.is_array()) refuse(fmt::format("'{}' is no list", key));
-    for (const Json& word : list)
-      if (!word.is_string()) refuse(fmt::format("'{}' has something that is no text", key));
+    for (const Json& word : list.items())
+      if (!word.is_text()) refuse(fmt::format("'{}' has something that is no text", key));
   }
 
   void take(Json json) {
-    if (!json.is_object() || !json.contains("event") || !json["event"].is_string())
+    if (!json.is_object() || !json.contains("event") || !json["event"].is_text())
       refuse("it is JSON, but no object with an 'event'");
-    const std::string event = json["event"];
+    const std::string event = json["event"].text();
     if (event == "begin" || (event == "resume" && runs_.empty()))
       begin(std::move(json));
     else if (runs_.empty())
@@ -148,11 +146,11 @@ class TraceReader {
     numbers[kSeconds] = seconds_.at(number(json, "seconds"));
     numbers[kBytesRead] = bytes_.at(number(json, "bytes_read"));
     numbers[kResident] = number(json, "resident_bytes");
-    numbers[kCertified] = member(json, "certified") == true ? 1 : 0;
+    numbers[kCertified] = member(json, "certified") == Json(true) ? 1 : 0;
     const double certify = number_if_there(json, "certify_seconds");
     numbers[kCertify] = std::isnan(certify) ? 0 : certify;
     if (json.contains("truncated")) {
-      numbers[kObjective] = number(json["truncated"], "objective");
+      numbers[kObjective] = number(json.at("truncated"), "objective");
       numbers[kGap] = NAN;  // that of a convex problem which is no longer this one
     }
     runs_.back().passes.push_back(numbers);
@@ -162,7 +160,7 @@ class TraceReader {
   void end(Json json) {
     for (const char* key : {"seconds", "passes", "bytes_read", "peak_memory_bytes"}) number(json, key);
     for (const char* key : {"primal", "dual", "gap", "test_accuracy"}) number_or_null(json, key);
-    if (!member(json, "certified").is_boolean()) refuse("'certified' is neither true nor false");
+    if (!member(json, "certified").is_flag()) refuse("'certified' is neither true nor false");
     number_if_there(json, "support_vectors");
     if (json.contains("truncated"))
       for (const char* key : {"objective", "outliers", "outer_steps"}) number(json["truncated"], key);

@@ -3,10 +3,11 @@
 
 #include <array>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "base/json.h"
 
 namespace linblock::cli {
 
@@ -37,8 +38,8 @@ using PassNumbers = std::array<double, kPassColumns>;
 
 struct TraceRun {
   std::string path;
-  nlohmann::ordered_json begin;          // the line itself
-  nlohmann::ordered_json end = nullptr;  // null: the run has not ended
+  Json begin;                            // the line itself
+  Json end = nullptr;                    // null: the run has not ended
   size_t groups = 1;                     // of tasks, trained one after another
   size_t resumed = 0;                    // how often it went on from a checkpoint
   std::vector<PassNumbers> passes = {};  // seconds and bytes go on where a run was resumed or a group began, passes too

@@ -6,8 +6,11 @@
 // Reads:    the whole store once, and once for the certificate.
 //
 // The mean of m models is v of the duals divided by m, which are feasible for the whole problem: so it is certified.
+#include "solve/baselines/average.h"
+
 #include <algorithm>
 
+#include "solve/core/row_plan.h"
 #include "solve/core/run.h"
 #include "solve/dual/dual_descent.h"
 
@@ -17,7 +20,6 @@ namespace {
 
 // One task on its way.
 struct Averaging {
-  std::string name;
   Solution& solution;
   DualDescent descent;
   std::vector<float> mean;
@@ -35,8 +37,17 @@ struct Averaging {
 
 }  // namespace
 
-Summary solve_average(const Problem& problem, const SolveOptions& options, const Average&,
-                      std::vector<Solution>& solutions, const Context& context) {
+Plan Average::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
+  return plan_rows({.weights = problem.weights(),
+                    .bytes_per_weight = 2 * sizeof(float),
+                    .bytes_per_row = Duals::kBytesPerRow,
+                    .may_be_filed = true,
+                    .v_bytes = problem.weights() * sizeof(double)},
+                   problem, options, context);
+}
+
+Summary Average::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+                       const Context& context) const {
   Run run(problem, options, context);
   const BlockOrder order = order_of_pass(*problem.store,
                                          {.schedule = Schedule::fixed,
@@ -48,26 +59,26 @@ Summary solve_average(const Problem& problem, const SolveOptions& options, const
   std::vector<Averaging> tasks;
   for (size_t i = 0; i < problem.tasks.size(); ++i) {
     solutions[i].duals = run.make_duals(i);
-    tasks.push_back({.name = fmt::format("{} ", i),
-                     .solution = solutions[i],
+    tasks.push_back({.solution = solutions[i],
                      .descent = DualDescent(problem, problem.tasks[i], options.seed, solutions[i], context.stop),
                      .mean = std::vector<float>(problem.weights(), 0)});
   }
-  const auto save = [&](SnapshotWriter& to) {
-    for (const Averaging& task : tasks) {
-      task.descent.save(to, task.name);
-      to.put(task.name + "average", std::span<const float>(task.mean));
+  const auto save = [&](FieldWriter& to) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      FieldWriter own = to.inside(numbered("task", i));
+      tasks[i].descent.save(own);
+      own("average", tasks[i].mean);
     }
   };
-  const auto checkpoint = run.take_checkpoint();
-  for (Averaging& task : tasks) {
-    if (!checkpoint) {
-      task.descent.begin_pass(1);
-      continue;
+  const bool resumed = run.restore([&](FieldReader& from) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      FieldReader own = from.inside(numbered("task", i));
+      tasks[i].descent.restore(own, order, run.block);
+      own("average", std::span(tasks[i].mean));
     }
-    task.descent.restore(*checkpoint, task.name, order, run.block);
-    checkpoint->take(task.name + "average", std::span<float>(task.mean));
-  }
+  });
+  for (Averaging& task : tasks)
+    if (!resumed) task.descent.begin_pass(1);
   run.work_on_pass(
       order,
       [&](const Block& block, size_t number) {

@@ -1,24 +1,25 @@
 // Pegasos on blocks of rows: stochastic sub-gradient steps on the primal.
 //
 // Problem:  min over w  1/2 |w|^2 + C sum of loss(y_i w.x_i); divided by l C, the number of rows times the cost
-// Update:   for a subset B of the block, t = 1, 2, 3 ...: w <- (1 - 1/t) w - (l C / (t |B|)) sum over B of
-// loss'(margin) y x,
-//           then w <- min(1, sqrt(l C) / |w|) w; where rows or classes have weights, their sum takes the place of l C
-//           if it is larger, or the best w might be out of reach
-// Paper:    Yu, Hsieh, Chang, Lin: Algorithm 3, equations 13 to 15. A subset of the whole block is BLOCK-P-B, of one
-// row
-//           BLOCK-P-I. For squared hinge -loss' is 2 (1 - margin) inside the margin.
+// Update:   for a subset B of the block, t = 1, 2, 3 ...:
+//           w <- (1 - 1/t) w - (l C / (t |B|)) sum over B of loss'(margin) y x,
+//           then w <- min(1, sqrt(l C) / |w|) w; the sum of the costs of all rows, which weights may
+//           make larger, takes the place of l C there, or the best w might be out of reach
+// Paper:    Yu, Hsieh, Chang, Lin: Algorithm 3, equations 13 to 15. A subset of the whole block is BLOCK-P-B,
+//           of one row BLOCK-P-I. For squared hinge -loss' is 2 (1 - margin) inside the margin.
 // Reads:    the whole store once a pass.
 //
 // w is kept as scale * u with |u|^2 beside it, so that a step costs the nonzeros of its rows and not all features.
 // There is no dual, and so no certificate: the primal is exact, how far it is from the best is not known.
+#include "solve/baselines/pegasos.h"
+
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/dot.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "solve/core/row_plan.h"
 #include "solve/core/run.h"
 
 namespace linblock {
@@ -63,21 +64,14 @@ class PegasosSteps {
     scale_ = 1;
   }
 
-  void save(SnapshotWriter& to, const std::string& name) const {
-    to.put(name + "weights", std::span<const float>(u_));
-    to.put(name + "steps", std::span<const double>(std::array{scale_, norm2_, static_cast<double>(steps_),
-                                                              static_cast<double>(pass_), losses_, costs_met_}));
-  }
-  void restore(const SnapshotReader& from, const std::string& name) {
-    from.take(name + "weights", std::span<float>(u_));
-    std::array<double, 6> numbers{};
-    from.take(name + "steps", std::span<double>(numbers));
-    scale_ = numbers[0];
-    norm2_ = numbers[1];
-    steps_ = static_cast<uint64_t>(numbers[2]);
-    pass_ = static_cast<int>(numbers[3]);
-    losses_ = numbers[4];
-    costs_met_ = numbers[5];
+  static void visit_fields(auto& self, auto&& field) {
+    field("weights", std::span(self.u_));
+    field("scale", self.scale_);
+    field("norm2", self.norm2_);
+    field("steps", self.steps_);
+    field("pass", self.pass_);
+    field("losses", self.losses_);
+    field("costs_met", self.costs_met_);
   }
 
   double losses() const { return losses_; }
@@ -95,7 +89,7 @@ class PegasosSteps {
       for (uint32_t row = 0; row < block.chunks[chunk]->rows(); ++row)
         if (!is_absent(*block.chunks[chunk], row)) order_.push_back(Block::place(chunk, row));
     for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
-    const size_t subset = method_.step == 0 ? order_.size() : method_.step;
+    const size_t subset = method_.step.count == 0 ? order_.size() : method_.step.count;
     for (size_t begin = 0; begin < order_.size(); begin += subset)
       step(loss, block, begin, std::min(order_.size(), begin + subset));
   }
@@ -173,20 +167,25 @@ class PegasosSteps {
 
 }  // namespace
 
-Summary solve_pegasos(const Problem& problem, const SolveOptions& options, const Pegasos& method,
-                      std::vector<Solution>& solutions, const Context& context) {
-  if (std::holds_alternative<Logistic>(problem.loss))
-    fail(ErrorKind::usage, "pegasos is for hinge and squared-hinge: use --solver dual with --loss logistic");
+Plan Pegasos::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
+  return plan_rows({.weights = problem.weights(),
+                    .v_bytes = problem.weights() * sizeof(double),
+                    .note_bytes = sizeof(uint32_t) + sizeof(double)},
+                   problem, options, context);
+}
+
+Summary Pegasos::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+                       const Context& context) const {
   Run run(problem, options, context);
   run.summary().has_dual = false;
   const ScheduleOptions schedule{
       .schedule = Schedule::fixed, .chunks_per_block = run.plan().chunks_per_block, .seed = options.seed};
   std::vector<PegasosSteps> tasks;
   for (size_t i = 0; i < problem.tasks.size(); ++i)
-    tasks.emplace_back(problem, problem.tasks[i], method, options.seed, solutions[i]);
-  const auto name = [](size_t task) { return fmt::format("{} ", task); };
-  if (const auto checkpoint = run.take_checkpoint())
-    for (size_t i = 0; i < tasks.size(); ++i) tasks[i].restore(*checkpoint, name(i));
+    tasks.emplace_back(problem, problem.tasks[i], *this, options.seed, solutions[i]);
+  run.restore([&](FieldReader& from) {
+    for (size_t i = 0; i < tasks.size(); ++i) from(numbered("task", i), tasks[i]);
+  });
   for (;; ++run.pass, run.block = 0) {
     for (PegasosSteps& steps : tasks)
       if (run.block == 0) steps.begin_pass(run.pass);
@@ -198,8 +197,8 @@ Summary solve_pegasos(const Problem& problem, const SolveOptions& options, const
             return true;
           });
         },
-        [&](SnapshotWriter& to) {
-          for (size_t i = 0; i < tasks.size(); ++i) tasks[i].save(to, name(i));
+        [&](FieldWriter& to) {
+          for (size_t i = 0; i < tasks.size(); ++i) to(numbered("task", i), tasks[i]);
         });
     PassReport report = run.pass_report();
     for (PegasosSteps& steps : tasks) {

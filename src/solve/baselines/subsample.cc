@@ -7,11 +7,14 @@
 //
 // Rows that were left out have alpha 0, which is feasible: the answer is certified for the WHOLE problem, and the gap
 // says what leaving them out has cost.
+#include "solve/baselines/subsample.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "base/random.h"
+#include "solve/core/row_plan.h"
 #include "solve/core/run.h"
 #include "solve/dual/dual_descent.h"
 
@@ -41,14 +44,25 @@ std::vector<uint32_t> draw_part(const Store& store, double share, uint64_t bytes
 
 }  // namespace
 
-Summary solve_subsample(const Problem& problem, const SolveOptions& options, const Subsample& method,
-                        std::vector<Solution>& solutions, const Context& context) {
+// It certifies with its window full.
+Plan Subsample::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
+  return plan_rows({.weights = problem.weights(),
+                    .bytes_per_row = Duals::kBytesPerRow,
+                    .may_be_filed = true,
+                    .v_bytes = problem.weights() * sizeof(double),
+                    .blocks = Blocks::part,
+                    .part_chunks = kChunksPerBlock},
+                   problem, options, context);
+}
+
+Summary Subsample::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+                         const Context& context) const {
   Run run(problem, options, context);
   BlockOrder order;
   const Plan& plan = run.plan();
   // Where rows are streamed, the certificate's sums come out of the window.
   const uint64_t room = plan.window_bytes - (plan.rows == RowsHeld::streamed ? plan.certify_bytes : 0);
-  order.chunks = draw_part(*problem.store, method.share, room, options.seed);
+  order.chunks = draw_part(*problem.store, share.value_or(0), room, options.seed);
   // The duals of a block are in memory together: where they come from a file, of as many chunks as the plan has.
   const auto per_block = plan.duals_in_file ? static_cast<uint32_t>(plan.chunks_per_block) : Subsample::kChunksPerBlock;
   for (uint32_t end = per_block; end < order.chunks.size(); end += per_block) order.ends.push_back(end);
@@ -60,9 +74,12 @@ Summary solve_subsample(const Problem& problem, const SolveOptions& options, con
     tasks.emplace_back(problem, problem.tasks[i], options.seed, solutions[i], context.stop);
     tasks.back().let_rows_rest();
   }
-  const auto name = [](size_t task) { return fmt::format("{} ", task); };
-  if (const auto checkpoint = run.take_checkpoint())
-    for (size_t i = 0; i < tasks.size(); ++i) tasks[i].restore(*checkpoint, name(i), order, run.block);
+  run.restore([&](FieldReader& from) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      FieldReader own = from.inside(numbered("task", i));
+      tasks[i].restore(own, order, run.block);
+    }
+  });
   const double settled = std::min(kSettled, options.tolerance);
   // Estimates leave out rows that rest, so they only say when a look at all of the part is worth it.
   const auto is_settled = [&] {
@@ -79,8 +96,11 @@ Summary solve_subsample(const Problem& problem, const SolveOptions& options, con
         [&](const Block& block, size_t number) {
           return run.for_each_task(tasks.size(), [&](size_t i) { return tasks[i].solve_block(block, number, {}); });
         },
-        [&](SnapshotWriter& to) {
-          for (size_t i = 0; i < tasks.size(); ++i) tasks[i].save(to, name(i));
+        [&](FieldWriter& to) {
+          for (size_t i = 0; i < tasks.size(); ++i) {
+            FieldWriter own = to.inside(numbered("task", i));
+            tasks[i].save(own);
+          }
         },
         plan.duals_in_file);
     PassReport report = run.pass_report();

@@ -11,11 +11,14 @@
 // Reads:    as primal_column.
 //
 // While c_k > 0 another problem is solved, so f may rise, and the gap is not looked at before pass 51.
+#include "solve/columns/cmls.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 
 #include "base/error.h"
+#include "solve/columns/column_plan.h"
 #include "solve/columns/column_run.h"
 
 namespace linblock {
@@ -71,16 +74,16 @@ class CmlsDescent : public ColumnDescent {
   // Slopes of another problem say nothing about the gap of this one.
   double dual_values() const { return smooth() > 0 ? 0.5 * squared_weights() : ColumnDescent::dual_values(); }
 
-  void save(SnapshotWriter& to, const std::string& name) const {
-    ColumnDescent::save(to, name);
-    to.put(name + "regions", std::span<const float>(regions_));
+  static void visit_fields(auto& self, auto&& field) {
+    ColumnDescent::visit_fields(self, field);
+    field("regions", std::span(self.regions_));
   }
-  void restore(const SnapshotReader& from, const std::string& name) {
-    ColumnDescent::restore(from, name);
-    from.take(name + "regions", std::span<float>(regions_));
+  void save(FieldWriter& to) const { visit_fields(*this, to); }
+  void restore(FieldReader& from) {
+    visit_fields(*this, from);
     if (!std::all_of(regions_.begin(), regions_.end(),
                      [](float region) { return region >= 0 && std::isfinite(region); }))
-      fail(ErrorKind::damaged, "the checkpoint's trust regions cannot be: --fresh starts over");
+      from.refuse_value("regions");
   }
 
  private:
@@ -125,14 +128,14 @@ class CmlsDescent : public ColumnDescent {
 
 }  // namespace
 
-Summary solve_cmls(const Problem& problem, const SolveOptions& options, const Cmls& method,
-                   std::vector<Solution>& solutions, const Context& context) {
-  if (!std::holds_alternative<SquaredHinge>(problem.loss))
-    fail(ErrorKind::usage, "cmls is for --loss squared-hinge alone: use --solver primal or dual");
-  if (method.order != ColumnOrder::cyclic && method.order != ColumnOrder::permuted)
-    fail(ErrorKind::usage, "cmls goes over features in cyclic or permuted order: for others use --solver primal");
+Plan Cmls::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
+  return plan_columns({.bytes_per_weight = sizeof(float)}, problem, options, context);
+}
+
+Summary Cmls::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+                    const Context& context) const {
   return ColumnRun<CmlsDescent>(
-             problem, options, method.order, solutions, context,
+             problem, options, order, solutions, context,
              [&](const Task& task, const ColumnRows& shared, const RowFacts& facts, Solution& solution) {
                return CmlsDescent(problem, task, shared, facts, solution, context.stop);
              })

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace linblock {
 
@@ -41,10 +42,9 @@ ColumnUnits::ColumnUnits(const Store& columns) {
   }
   begin_.push_back(static_cast<uint32_t>(chunks.size()));
   if (pieces - joined != columns.info().columns)
-    fail(ErrorKind::damaged,
-         "'{}' has {} columns in {} pieces, of which {} go on in another chunk: that does not add up; 'linblock "
-         "transpose' makes them anew",
-         columns.path(), columns.info().columns, pieces, joined);
+    fail(ErrorKind::damaged, {rebuild("columns", parent_directory(columns.path()))},
+         "'{}' has {} columns in {} pieces, of which {} go on in another chunk: that does not add up", columns.path(),
+         columns.info().columns, pieces, joined);
 }
 
 size_t ColumnUnits::largest() const {

@@ -1,9 +1,7 @@
 // A task on its way down its columns: what the methods that step along features have in common.
 #pragma once
 
-#include <array>
 #include <atomic>
-#include <string>
 
 #include "base/clock.h"
 #include "solve/columns/column_task.h"
@@ -41,25 +39,13 @@ class ColumnDescent {
     return std::max(0.5 * w2, losses_ + w2 - 0.5 * squared_slopes_);  // a dual of 0 is known without any pass
   }
 
-  void save(SnapshotWriter& to, const std::string& name) const {
-    task_.save(to, name);
-    to.put(name + "column pass", std::span<const double>(std::array{
-                                     static_cast<double>(pass_), squared_slopes_, largest_slope_, losses_,
-                                     static_cast<double>(steps_.steps), static_cast<double>(steps_.full),
-                                     static_cast<double>(steps_.evaluations), static_cast<double>(steps_.saved)}));
-  }
-  void restore(const SnapshotReader& from, const std::string& name) {
-    task_.restore(from, name);
-    std::array<double, 8> numbers{};
-    from.take(name + "column pass", std::span<double>(numbers));
-    pass_ = static_cast<int>(numbers[0]);
-    squared_slopes_ = numbers[1];
-    largest_slope_ = numbers[2];
-    losses_ = numbers[3];
-    steps_ = {.steps = static_cast<uint64_t>(numbers[4]),
-              .full = static_cast<uint64_t>(numbers[5]),
-              .evaluations = static_cast<uint64_t>(numbers[6]),
-              .saved = static_cast<uint64_t>(numbers[7])};
+  static void visit_fields(auto& self, auto&& field) {
+    field("task", self.task_);
+    field("pass", self.pass_);
+    field("squared_slopes", self.squared_slopes_);
+    field("largest_slope", self.largest_slope_);
+    field("losses", self.losses_);
+    field("steps", self.steps_);
   }
 
  protected:

@@ -7,9 +7,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "base/exponential.h"
-#include "objective/loss.h"
+#include "objective/losses/losses.h"
 #include "solve/columns/column_rows.h"
 
 namespace linblock {
@@ -30,10 +34,10 @@ template <class AddOne>
 }
 
 // The state is w.x.
-template <class L>
+template <SmoothLoss L>
 struct PlainColumns {
   static constexpr const char* kName = "plain";
-  L loss;
+  L loss = {};
 
   template <class Piece>
   void add_slopes(const Piece& piece, const TaskRows& rows, Slopes& sums) const {
@@ -63,10 +67,10 @@ struct PlainColumns {
     for (size_t k = 0; k < piece.count; ++k) rows.state[piece.place(k)] += step * piece.value(k);
   }
 
-  static constexpr CurvatureBound kBound = {std::is_same_v<L, SquaredHinge> ? 2 : 0.25, std::is_same_v<L, Logistic>};
+  CurvatureBound bound() const { return {loss.most_curvature(), L::kCurvatureIsTame}; }
 
   // -derivative, as add_slopes sees it: the share of the row's cost that is its dual.
-  double share(double state, double sign) const { return -loss_slopes(sign * state).first; }
+  double share(double state, double sign) const { return -loss.derivatives(sign * state).first; }
   static double state_of(double product) { return product; }
   static double product_of(double state) { return state; }
 
@@ -78,11 +82,11 @@ struct PlainColumns {
     const double x = piece.value(k);
     const double margin = side.sign * rows.state[place];
     const double pull = rows.template cost<kWeighted>(side, place) * x;
-    const auto [derivative, curvature] = loss_slopes(margin);
+    const auto [derivative, curvature] = loss.derivatives(margin);
     sums.slope += pull * side.sign * derivative;
     sums.bend += pull * x * curvature;
     sums.squares += is_seen(margin) ? pull * x : 0;
-    if constexpr (std::is_same_v<L, Logistic>) sums.reach = std::max(sums.reach, std::abs(x));
+    if constexpr (L::kCurvatureIsTame) sums.reach = std::max(sums.reach, std::abs(x));
   }
 
   void add_change(const TaskRows& rows, size_t place, double before, double after, LossChange& sum) const {
@@ -93,16 +97,6 @@ struct PlainColumns {
     const double to = cost * loss.value(sign * after);
     sum.change += to - from;
     sum.size += to + from;
-  }
-
-  // Both at once: they share an exponential.
-  [[gnu::always_inline]] std::pair<double, double> loss_slopes(double margin) const {
-    if constexpr (std::is_same_v<L, Logistic>) {
-      const double share = 1 / (1 + std::exp(margin));
-      return {-share, share * (1 - share)};
-    } else {
-      return {loss.derivative(margin), loss.curvature(margin)};
-    }
   }
 };
 
@@ -150,12 +144,13 @@ struct FastColumns : PlainColumns<Logistic> {
 // does.
 struct StoredColumns {
   static constexpr const char* kName = "stored";
-  static constexpr CurvatureBound kBound = {0.25, true};
   // Within these no step of up to kLongestStep can reach infinity or zero unseen.
   static constexpr double kMost = 1e280;
   static constexpr double kLeast = 1e-280;
   static constexpr double kLongestStep = 40;
-  Logistic loss;
+  Logistic loss = {};
+
+  CurvatureBound bound() const { return {loss.most_curvature(), Logistic::kCurvatureIsTame}; }
 
   template <class Piece>
   void add_slopes(const Piece& piece, const TaskRows& rows, Slopes& sums) const {
@@ -251,5 +246,31 @@ struct StoredColumns {
     if constexpr (!Piece::kEqual) sums.reach = std::max(sums.reach, std::abs(x));
   }
 };
+
+// How the states of a loss can be kept: its products w.x first, which every smooth loss has.
+template <class L>
+struct ColumnKinds {
+  using Kinds = std::tuple<>;
+};
+template <SmoothLoss L>
+struct ColumnKinds<L> {
+  using Kinds = std::tuple<PlainColumns<L>>;
+};
+template <>
+struct ColumnKinds<Logistic> {
+  using Kinds = std::tuple<PlainColumns<Logistic>, FastColumns, StoredColumns>;
+};
+
+// All kinds of all losses, as one variant.
+template <class>
+struct JoinKinds;
+template <class... L>
+struct JoinKinds<std::variant<L...>> {
+  template <class... Kind>
+  static std::variant<Kind...> as_variant(std::type_identity<std::tuple<Kind...>>);
+  using All = decltype(std::tuple_cat(std::declval<typename ColumnKinds<L>::Kinds>()...));
+  using Any = decltype(as_variant(std::type_identity<All>{}));
+};
+using AnyColumns = JoinKinds<AnyLoss>::Any;
 
 }  // namespace linblock

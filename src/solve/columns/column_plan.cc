@@ -13,13 +13,15 @@ namespace linblock {
 
 namespace {
 
-constexpr size_t kUsualChunksPerBlock = 8;  // at least; small blocks let reading and work overlap ...
-constexpr size_t kUsualBlocks = 32;         // ... and few of them mix features well
+constexpr size_t kLeastUsualChunks = 8;  // small blocks let reading and work overlap ...
+constexpr size_t kUsualBlocks = 32;      // ... and few of them mix features well
 
 // The map from original indices to the feature numbers of the answer.
 uint64_t feature_map_bytes(const StoreInfo& info) {
   return info.frequent_features * 3 * sizeof(uint32_t) + info.feature_numbers() / 4;
 }
+
+std::vector<Remedy> remedies() { return {use("solver", "newton or dual")}; }
 
 struct Needs {
   uint64_t weights = 0;
@@ -29,34 +31,28 @@ struct Needs {
   uint64_t fixed() const { return kProgramBytes + weights + rows + others; }
 };
 
-Needs needs_of(const Problem& problem, const Store& columns, const SolveOptions& options, const Context& context) {
+Needs needs_of(const ColumnNeeds& own, const Problem& problem, const Store& columns, const Context& context) {
   const uint64_t rows = columns.info().row_facts.rows;
   const bool weighted = columns.info().row_facts.weighted;
   const uint64_t tasks = problem.tasks.size();
-  const uint64_t region = std::holds_alternative<Cmls>(options.method) ? sizeof(float) : 0;
-  return {.weights = tasks * problem.weights() * (sizeof(float) + ColumnTask::kBytesPerWeight + region),
+  return {.weights = tasks * problem.weights() * (sizeof(float) + ColumnTask::kBytesPerWeight + own.bytes_per_weight),
           .rows = tasks * rows * ColumnTask::kBytesPerRow + ColumnRows::bytes(rows, weighted),
           .facts = rows * (sizeof(uint64_t) + sizeof(int32_t) + (weighted ? sizeof(float) : 0)),
           .others = context.reserved_bytes + directory_bytes(*problem.store) + directory_bytes(columns) +
                     feature_map_bytes(problem.store->info())};
 }
 
-[[noreturn]] void refuse(const Problem& problem, const Context& context, const Needs& needs, uint64_t least,
+[[noreturn]] void refuse(Plan plan, const Context& context, const Needs& needs, uint64_t least,
                          const std::string& for_what) {
-  const size_t tasks = problem.tasks.size();
-  fail(ErrorKind::memory,
-       "{} weights{} need {}, w.x of {} rows {}, directories and what else is held {}, {} {}: with the program itself "
-       "{} in all, and --memory allows {}. Give --memory {} or more, or use --solver newton or dual",
-       grouped(problem.weights()), tasks > 1 ? fmt::format(" for each of {} tasks", tasks) : "",
-       human_bytes(needs.weights), grouped(problem.store->info().physical_rows()), human_bytes(needs.rows),
-       human_bytes(needs.others), for_what, human_bytes(least), human_bytes(needs.fixed() + least),
-       human_bytes(context.memory_bytes), size_of_at_least(needs.fixed() + least));
+  plan.add_part("chunk tables and what the caller holds", needs.others);
+  plan.add_part(for_what, least, remedies());
+  refuse_memory(plan, needs.fixed() + least, context.memory_bytes);
 }
 
 // Of a block. Also where all columns are in memory: a permutation of all of them misses the cache at each, and took
 // half as long again for a pass; it mixes features no better.
 size_t usual_chunks(const Store& columns) {
-  return std::max(kUsualChunksPerBlock, columns.chunks().size() / kUsualBlocks);
+  return std::max(kLeastUsualChunks, columns.chunks().size() / kUsualBlocks);
 }
 
 // All columns stay, decoded or at least encoded. False: they do not fit.
@@ -77,17 +73,16 @@ bool hold_all(const ChunkSums& chunks, const Store& columns, const Context& cont
 
 }  // namespace
 
-Plan make_column_plan(const Problem& problem, const SolveOptions& options, const Context& context) {
+Plan plan_columns(const ColumnNeeds& own, const Problem& problem, const SolveOptions& options, const Context& context) {
   const Columns opened = Columns::open(*problem.store);
   const Store& columns = opened.store();
   const ChunkSums chunks(columns);
-  const Needs needs = needs_of(problem, columns, options, context);
+  const Needs needs = needs_of(own, problem, columns, context);
   Plan plan;
   plan.columns = true;
-  plan.method = options.method.index();
   plan.tasks = problem.tasks.size();
-  plan.weights_bytes = needs.weights;
-  plan.duals_bytes = needs.rows;
+  plan.add_part("weights", needs.weights, remedies(), features_words(problem));
+  plan.add_part("margins", needs.rows, remedies(), grouped(columns.info().row_facts.rows) + " rows");
   // At the end rows may be asked for, in the memory of the columns.
   uint64_t answer = 0;
   if (context.on_answer)
@@ -98,12 +93,12 @@ Plan make_column_plan(const Problem& problem, const SolveOptions& options, const
   const size_t unit = ColumnUnits(columns).largest();
   const uint64_t least_streamed = unit * (chunks.largest + notes);
   if (needs.fixed() + least_window > context.memory_bytes)
-    refuse(problem, context, needs, std::max(least_window, least_streamed), "a few chunks of columns");
+    refuse(plan, context, needs, std::max(least_window, least_streamed), "a few chunks of columns");
   const uint64_t free = context.memory_bytes - needs.fixed();
   if (!hold_all(chunks, columns, context, free, plan)) {
     plan.rows = RowsHeld::streamed;
     if (least_streamed > free)
-      refuse(problem, context, needs, least_streamed, fmt::format("a column that takes {} chunks", unit));
+      refuse(plan, context, needs, least_streamed, fmt::format("a column that takes {} chunks", unit));
     const uint64_t fitting = std::max<uint64_t>(1, free / std::max<uint64_t>(1, 2 * chunks.largest + notes));
     plan.chunks_per_block = std::min<uint64_t>(fitting, usual_chunks(columns));
     plan.window_bytes = free - std::max<uint64_t>(plan.chunks_per_block, unit) * notes;
@@ -111,17 +106,8 @@ Plan make_column_plan(const Problem& problem, const SolveOptions& options, const
   if (options.chunks_per_block > 0) plan.chunks_per_block = std::min(plan.chunks_per_block, options.chunks_per_block);
   plan.window_bytes = std::max(plan.window_bytes, std::min(answer, free));
   plan.certify_window_bytes = plan.window_bytes;
+  plan.add_part("columns", plan.window_bytes);
   return plan;
-}
-
-std::string describe_column_plan(const Plan& plan) {
-  std::string text = plan.rows == RowsHeld::decoded   ? "all columns stay in memory, decoded"
-                     : plan.rows == RowsHeld::encoded ? "all columns stay in memory, encoded"
-                                                      : "columns are read each pass";
-  text +=
-      fmt::format("; weights {}, w.x of the rows {}, columns {}, {} chunks a block", human_bytes(plan.weights_bytes),
-                  human_bytes(plan.duals_bytes), human_bytes(plan.window_bytes), plan.chunks_per_block);
-  return plan.tasks > 1 ? fmt::format("{} tasks in the same reading; ", plan.tasks) + text : text;
 }
 
 }  // namespace linblock

@@ -70,12 +70,11 @@ struct Slopes {
   double reach = 0;
 };
 
-// How fast D'' can grow beyond 0: not beyond `most_curvature` of the loss times sum of cost x^2; and that of the
-// logistic loss, whose curvature changes by a factor of e^|change of w.x| at most, not beyond e^(|t| reach) times what
-// it is.
+// How fast D'' can grow beyond 0: not beyond `most_curvature` of the loss times sum of cost x^2; and where the
+// curvature is tame, changing by a factor of e^|change of w.x| at most, not beyond e^(|t| reach) times what it is.
 struct CurvatureBound {
   double most_curvature = 2;
-  bool logistic = false;
+  bool tame = false;
 };
 
 // How much the losses change, and how large the numbers are that this is the difference of: a measure of its rounding.

@@ -39,9 +39,10 @@ class ColumnRun {
       warm.push_back(&descent);
       starts.push_back(&solution);
     }
-    if (const auto checkpoint = run_.take_checkpoint())
-      tasks_.restore(*checkpoint, [&](auto& task) { task.descent.restore(*checkpoint, task.name); });
-    else if (!warm.empty())
+    const bool resumed = run_.restore([&](FieldReader& from) {
+      tasks_.restore(from, [](auto& task, FieldReader& own) { task.descent.restore(own); });
+    });
+    if (!resumed && !warm.empty())
       make_products(warm, 0, 1, [&](size_t i, const Block& block) {
         warm[i]->task().take_weights(block, visits_, starts[i]->weights);
       });
@@ -102,7 +103,7 @@ class ColumnRun {
     };
     // Rows without a single feature have no columns, and may still have a bias.
     if (order.ends.empty()) work(Block{}, 0);
-    run_.work_on_pass(order, work, [&](SnapshotWriter& to) { tasks_.save(to); });
+    run_.work_on_pass(order, work, [&](FieldWriter& to) { tasks_.save(to); });
   }
 
   // Reading `number` of so many, each task on its own.

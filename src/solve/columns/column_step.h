@@ -39,7 +39,7 @@ ColumnStep newton_step(double weight, const Slopes& sums, const CurvatureBound& 
     // Equation 15; and the same with the other bound, where lambda is what is left of -slope / (step * bend).
     const bool vouched =
         lambda <= safe ||
-        (bound.logistic &&
+        (bound.tame &&
          lambda * (0.5 + sums.bend * growth(std::abs(found.step) * sums.reach) + kSufficientDecrease) <= bend);
     if (vouched) {
       ++found.saved;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "objective/scaled_dual.h"
@@ -13,17 +15,50 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// The products w.x themselves.
 AnyColumns first_columns(const AnyLoss& loss) {
-  if (std::holds_alternative<Logistic>(loss)) return PlainColumns<Logistic>{};
-  return PlainColumns<SquaredHinge>{};
+  return std::visit(
+      []<class L>(const L& chosen) -> AnyColumns {
+        if constexpr (SmoothLoss<L>)
+          return PlainColumns<L>{chosen};
+        else
+          throw std::logic_error(fmt::format("the {} loss has no curvature", L::kName));
+      },
+      loss);
+}
+
+template <class L, class Kind>
+void take_kind(const L& loss, uint64_t number, std::optional<AnyColumns>& found) {
+  Kind kind;
+  kind.loss = loss;
+  const AnyColumns any = kind;
+  if (any.index() == number) found = any;
+}
+
+template <class L, class... Kind>
+void take_kinds([[maybe_unused]] const L& loss, [[maybe_unused]] uint64_t number,
+                std::type_identity<std::tuple<Kind...>>, [[maybe_unused]] std::optional<AnyColumns>& found) {
+  (take_kind<L, Kind>(loss, number, found), ...);
+}
+
+// The kind with this number, with the loss as it is; nothing where the loss has no such kind.
+std::optional<AnyColumns> columns_of(const AnyLoss& loss, uint64_t number) {
+  std::optional<AnyColumns> found;
+  std::visit(
+      [&]<class L>(const L& chosen) {
+        take_kinds(chosen, number, std::type_identity<typename ColumnKinds<L>::Kinds>{}, found);
+      },
+      loss);
+  return found;
 }
 
 }  // namespace
 
 ColumnRows::ColumnRows(const Problem& problem, const RowFacts& facts) : weights(facts.weights) {
   if (problem.classes() > kMostClasses)
-    fail(ErrorKind::input, "'{}' has {} labels, and methods that go over columns know {} at most: use --solver dual",
-         problem.store->path(), problem.classes(), kMostClasses);
+    fail(ErrorKind::input, {use("solver", "dual")},
+         "'{}' has {} labels, and methods that go over columns know {} at most", problem.store->path(),
+         problem.classes(), kMostClasses);
   const ClassNumbers numbers(problem.store->info());
   // A removed row may have a label that no other has; what it is does not matter.
   const size_t last = problem.classes() - 1;
@@ -186,10 +221,11 @@ Certificate ColumnTask::certificate() const {
             {.v2 = v2,
              .v2_rounding = v2_.rounding() + kRoundingsPerTerm * kUnit * v2 + (2 * std::sqrt(v2) + wrong) * wrong},
             for_each_share);
-        // Each margin is a sum over columns. No loss here is more curved than 2, of which half counts.
+        // Each margin is a sum over columns. Of the curvature half counts.
         LossSum losses = losses_;
+        const double curved = std::max(2.0, columns.loss.most_curvature());
         const double margins = product_rounding(static_cast<double>(weights_.size())) * std::sqrt(w2.value);
-        losses.add_rounding(1.01 * (margins * lengths + margins * margins * lengths2_));
+        losses.add_rounding(1.01 * (margins * lengths + 0.5 * curved * margins * margins * lengths2_));
         const Certificate sums =
             certificate_of(w2, losses, {}, {});  // its dual is what rounding may have done, below 0
         return Certificate{.primal = sums.primal, .dual = dual + sums.dual};
@@ -197,22 +233,18 @@ Certificate ColumnTask::certificate() const {
       columns_);
 }
 
-void ColumnTask::save(SnapshotWriter& to, const std::string& name) const {
-  to.put(name + "column weights", std::span<const double>(weights_));
-  to.put(name + "states", std::span<const double>(states_));
-  to.put(name + "states are", static_cast<uint64_t>(columns_.index()));
+void ColumnTask::save(FieldWriter& to) const {
+  to("weights", weights_);
+  to("states", states_);
+  to("states_are", uint64_t{columns_.index()});
 }
 
-void ColumnTask::restore(const SnapshotReader& from, const std::string& name) {
-  from.take(name + "column weights", std::span<double>(weights_));
-  from.take(name + "states", std::span<double>(states_));
-  switch (from.take<uint64_t>(name + "states are")) {
-    case 0: columns_ = PlainColumns<SquaredHinge>{}; break;
-    case 1: columns_ = PlainColumns<Logistic>{}; break;
-    case 2: columns_ = FastColumns{}; break;
-    case 3: columns_ = StoredColumns{}; break;
-    default: fail(ErrorKind::damaged, "the checkpoint's rows cannot be understood: --fresh begins anew");
-  }
+void ColumnTask::restore(FieldReader& from) {
+  from("weights", std::span(weights_));
+  from("states", std::span(states_));
+  const std::optional<AnyColumns> kind = columns_of(problem_.loss, from.take<uint64_t>("states_are"));
+  if (!kind) from.refuse_value("states_are");
+  columns_ = *kind;
   give_weights();
 }
 

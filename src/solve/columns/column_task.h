@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/snapshot.h"
 #include "objective/certificate.h"
 #include "solve/columns/column_blocks.h"
 #include "solve/columns/column_losses.h"
@@ -28,9 +27,6 @@ struct ColumnRows {
   std::vector<uint16_t> classes;  // by place, as numbers of labels
   std::vector<float> weights;     // empty: all 1
 };
-
-// How the states are kept and what a step makes of them.
-using AnyColumns = std::variant<PlainColumns<SquaredHinge>, PlainColumns<Logistic>, FastColumns, StoredColumns>;
 
 class ColumnTask {
  public:
@@ -78,9 +74,8 @@ class ColumnTask {
   void add_gradient(const Block& block, const ColumnVisits& visits);
   Certificate certificate() const;
 
-  // Under names that begin with `name`.
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  void save(FieldWriter& to) const;
+  void restore(FieldReader& from);
 
  private:
   const float* row_weights() const { return shared_.weights.empty() ? nullptr : shared_.weights.data(); }

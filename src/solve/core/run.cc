@@ -1,13 +1,13 @@
 #include "solve/core/run.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
 #include "base/threads.h"
 #include "objective/class_certificate.h"
+#include "solve/solve.h"
 
 namespace linblock {
 
@@ -16,14 +16,6 @@ namespace {
 constexpr size_t kCertifyChunks = 8;  // to a block, where the memory allows
 constexpr std::string_view kCertifying = "to certify how far from the best possible";
 constexpr double kWorthMending = 0.01;  // |v - w|^2 against the gap that is asked for
-
-// A count that a checkpoint holds as a number.
-uint64_t count_of(double number, double most) {
-  if (!(number >= 0 && number <= most))
-    fail(ErrorKind::damaged, "the checkpoint counts {} where at most {:.0f} is possible: --fresh starts over", number,
-         most);
-  return static_cast<uint64_t>(number);
-}
 
 // One of the two halves of a certifier's work on a chunk.
 void add_half(Certifier& certifier, const Run::Certifying& one, const Chunk& chunk, uint32_t number, bool losses) {
@@ -48,10 +40,10 @@ Run::Run(const Problem& problem, const SolveOptions& options, const Context& con
       columns_(columns),
       summary_([&] {
         if (context.checkpoint.wanted() && path_kind(context.checkpoint.path) == PathKind::file)
-          resumed_ = std::make_unique<SnapshotReader>(context.checkpoint.path);
+          resumed_.emplace(context.checkpoint.path);
         // What was measured the first time is not measured again: the same plan, the same bits.
         Summary summary;
-        summary.plan = resumed_ ? Plan::restore(*resumed_) : make_plan(problem, options, context);
+        summary.plan = resumed_ ? resumed_->take<Plan>("plan") : make_plan(problem, options, context);
         return summary;
       }()),
       blocks_([&] {
@@ -68,29 +60,38 @@ Run::Run(const Problem& problem, const SolveOptions& options, const Context& con
       }()),
       costs_of_others_(blocks_->costs()) {
   context_.on_plan(summary_.plan);
-  if (!resumed_) return;
-  std::array<double, 8> at{};
-  resumed_->take("position", std::span<double>(at));
-  constexpr double kMostPasses = 1e9;
-  constexpr double kMostCounted = 1e15;
-  pass = static_cast<int>(count_of(at[0], kMostPasses));
-  block = count_of(at[1], kMostCounted);
-  pass_rows_ = count_of(at[2], kMostCounted);
-  pass_solve_seconds_ = at[3];
-  pass_costs_ = {count_of(at[4], kMostCounted), at[5], at[6], at[7]};
+  if (resumed_) restore_position();
 }
 
-void Run::save(const std::function<void(SnapshotWriter&)>& save) {
+void Run::restore_position() {
+  constexpr int kMostPasses = 1'000'000'000;
+  constexpr uint64_t kMostCounted = 1'000'000'000'000'000;
+  resumed_->take<std::string>("identity");  // which the caller has compared
+  FieldReader position = resumed_->inside("position");
+  visit_position(*this, position);
+  if (pass < 0 || pass > kMostPasses) position.refuse_value("pass");
+  if (block > kMostCounted) position.refuse_value("block");
+  if (pass_rows_ > kMostCounted) position.refuse_value("rows");
+  if (pass_costs_.bytes > kMostCounted) position.refuse_value("costs.bytes");
+}
+
+bool Run::restore(const std::function<void(FieldReader&)>& restore) {
+  if (!resumed_) return false;
+  restore(*resumed_);
+  resumed_->finish();
+  resumed_.reset();
+  return true;
+}
+
+void Run::save(const std::function<void(FieldWriter&)>& save) {
   if (!context_.checkpoint.wanted()) return;
-  SnapshotWriter writer(context_.checkpoint.path);
-  writer.put("identity", context_.checkpoint.identity);
-  summary_.plan.save(writer);
-  writer.put("position", std::span<const double>(std::array{
-                             static_cast<double>(pass), static_cast<double>(block), static_cast<double>(pass_rows_),
-                             pass_solve_seconds_, static_cast<double>(pass_costs_.bytes), pass_costs_.read_seconds,
-                             pass_costs_.decode_seconds, pass_costs_.wait_seconds}));
-  save(writer);
-  writer.commit();
+  SnapshotWriter file(context_.checkpoint.path);
+  FieldWriter to(file);
+  to("identity", context_.checkpoint.identity);
+  to("plan", summary_.plan);
+  visit_position(*this, to.inside("position"));
+  save(to);
+  file.commit();
   since_saved_.restart();
 }
 
@@ -127,7 +128,7 @@ bool Run::for_each_task(size_t count, const std::function<bool(size_t)>& work) c
 }
 
 void Run::work_on_pass(const BlockOrder& order, const std::function<bool(const Block&, size_t)>& work,
-                       const std::function<void(SnapshotWriter&)>& save, bool save_first) {
+                       const std::function<void(FieldWriter&)>& save, bool save_first) {
   const Checkpoint& checkpoint = context_.checkpoint;
   if (block == 0) {
     pass_costs_ = {};
@@ -169,7 +170,7 @@ void Run::work_on_pass(const BlockOrder& order, const std::function<bool(const B
                 : "begins anew");
 }
 
-void Run::end_step(const std::function<void(SnapshotWriter&)>& save) {
+void Run::end_step(const std::function<void(FieldWriter&)>& save) {
   const Checkpoint& checkpoint = context_.checkpoint;
   if (!checkpoint.wanted()) return;
   if (!stopped() && since_saved_.seconds() < checkpoint.every_seconds) return;
@@ -257,7 +258,7 @@ void Run::certify(std::span<Certifying> those, const BlockOrder* order) {
   const Stopwatch certifying;
   const ReadCosts before = costs();
   const BlockOrder rows = order != nullptr ? *order : certify_order();
-  if (std::holds_alternative<CrammerSinger>(options_.method))
+  if (abilities_of(options_.method).tasks == TaskKind::all_classes)
     certify_with<ClassCertifier>(those, rows);
   else
     certify_with<Certifier>(those, rows);

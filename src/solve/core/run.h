@@ -15,14 +15,6 @@ namespace linblock {
 // Seconds that a block may still take when told to stop.
 inline constexpr double kPatience = 0.5;
 
-// Throws ErrorKind::memory, with the numbers and remedies, when the weights do not fit.
-Plan make_plan(const Problem& problem, const SolveOptions& options, const Context& context);
-inline Plan make_plan(const Problem& problem, const Method& method, const Context& context) {
-  return make_plan(problem, SolveOptions{.method = method}, context);
-}
-// How many of the problem's tasks can be solved together: the most that fit, with their duals in memory if any do.
-size_t tasks_at_once(const Problem& problem, const SolveOptions& options, const Context& context);
-
 // In memory, or in a file beside the checkpoint, one a task.
 Duals make_duals(const Store& store, bool in_file, const Checkpoint& checkpoint, size_t task);
 
@@ -37,8 +29,8 @@ class Run {
   void hold(const std::vector<uint32_t>& chunks);
   Summary& summary() { return summary_; }
   const Context& context() const { return context_; }
-  // To be restored from, once; then forgotten.
-  std::unique_ptr<SnapshotReader> take_checkpoint() { return std::move(resumed_); }
+  // What a checkpoint holds of a solver's own: `restore` reads all of it. False: there is no checkpoint.
+  bool restore(const std::function<void(FieldReader&)>& restore);
 
   const std::vector<Chunk>* resident() const { return blocks_->resident(); }
   // As the plan has them.
@@ -53,9 +45,9 @@ class Run {
   // with `save_first`, before the pass too.
   // Throws ErrorKind::interrupted when told to stop and there is a checkpoint to go on from.
   void work_on_pass(const BlockOrder& order, const std::function<bool(const Block&, size_t number)>& work,
-                    const std::function<void(SnapshotWriter&)>& save, bool save_first = false);
+                    const std::function<void(FieldWriter&)>& save, bool save_first = false);
   // After a step of a method that reads for itself: a checkpoint where one is due; throws as work_on_pass does.
-  void end_step(const std::function<void(SnapshotWriter&)>& save);
+  void end_step(const std::function<void(FieldWriter&)>& save);
   // Inside such a step: the user wants to stop and has waited long enough for the step to end. With a checkpoint that
   // is ErrorKind::interrupted. For any number of threads.
   bool gives_up(std::string_view what);
@@ -95,7 +87,7 @@ class Run {
   // Every task, as it is.
   std::vector<Certificate> certify_all(std::vector<Solution>& solutions);
   void report(PassReport report);
-  void save(const std::function<void(SnapshotWriter&)>& save);
+  void save(const std::function<void(FieldWriter&)>& save);
   // `certificates`: one a task.
   Summary finish(Termination termination, std::vector<Certificate> certificates);
 
@@ -108,6 +100,14 @@ class Run {
                     const BlockOrder& order);
   template <typename AnyCertifier>
   void settle(Certifying& one, std::vector<AnyCertifier>& certifiers, size_t which, const BlockOrder& rows);
+  static void visit_position(auto& self, auto&& field) {
+    field("pass", self.pass);
+    field("block", self.block);
+    field("rows", self.pass_rows_);
+    field("solve_seconds", self.pass_solve_seconds_);
+    field("costs", self.pass_costs_);
+  }
+  void restore_position();
   void fail_if_stopped() const;
   BlockOrder certify_order() const;
   void give_rows_of_answer();
@@ -118,7 +118,7 @@ class Run {
   const Context& context_;
   const Store* const columns_;
   Stopwatch clock_;
-  std::unique_ptr<SnapshotReader> resumed_;
+  std::optional<FieldReader> resumed_;
   Summary summary_;
   std::unique_ptr<BlockSource> blocks_;
   ReadCosts earlier_costs_;    // of what was read before hold()

@@ -17,92 +17,18 @@
 #include "objective/duals.h"
 #include "objective/problem.h"
 #include "objective/sparse_duals.h"
+#include "solve/core/plan.h"
+#include "solve/methods.h"
 #include "store/blocks/block_source.h"
 #include "store/blocks/schedule.h"
 
 namespace linblock {
 
-// Dual coordinate descent on blocks of rows (dual_block.cc).
-struct DualBlock {
-  Schedule schedule = Schedule::recomposed;
-  size_t blocks = 0;  // fixed: how many; 0: as many as the memory asks for
-  BlockSequence sequence = BlockSequence::permuted;
-  int inner = 0;                              // rounds over a block; 0: chosen from measured rates
-  bool converge = false;                      // instead: until the block is solved, by LIBLINEAR's rule
-  std::optional<double> cache_fraction = {};  // of the memory for rows, kept for rows near the margin
-};
-
-// Stochastic sub-gradient steps on the primal (pegasos.cc); hinge and squared hinge.
-struct Pegasos {
-  size_t step = 1;  // rows a step; 0: the whole block
-};
-
-// Each block solved on its own, and the models averaged (average.cc).
-struct Average {};
-
-// A random part that fits the memory, solved there (subsample.cc).
-struct Subsample {
-  static constexpr uint32_t kChunksPerBlock = 16;
-
-  double share = 0;  // of the chunks; 0: what fits
-};
-
-// All classes at once, with the hinge loss of Crammer and Singer (crammer_singer.cc); blocks are recomposed each pass.
-// A task's weights are interleaved, weights[feature * classes + class], and its duals are Solution::class_duals.
-struct CrammerSinger {
-  int inner = 1;  // rounds over a block
-};
-
-// Trust-region Newton steps from passes over the rows (newton.cc); squared hinge and logistic.
-struct Newton {};
-
-// In which order the methods below go over the features.
-enum class ColumnOrder {
-  permuted,  // drawn anew for each pass
-  cyclic,    // as they are numbered
-  once,      // drawn once, then the same in each pass
-  online,    // each step draws a feature anew
-};
-
-// How the logistic loss comes by its exponentials.
-enum class Exponential {
-  automatic,  // stored where the first features have equal values, else fast
-  library,
-  fast,    // of a bounded error (base/exponential.h)
-  stored,  // e^(w.x) is kept for each row: a feature whose values are equal needs but one
-};
-
-// Coordinate descent on the primal, feature by feature (primal_column.cc); squared hinge and logistic. Needs the
-// store's columns.
-struct PrimalColumn {
-  ColumnOrder order = ColumnOrder::permuted;
-  Exponential exponential = Exponential::automatic;
-};
-
-// The same with conservative steps, as Zhang and Oles take them (cmls.cc); squared hinge.
-struct Cmls {
-  ColumnOrder order = ColumnOrder::cyclic;  // or permuted
-};
-
-// Rows near the margin, found by the store's index (indexed_block.cc); hinge and squared hinge, truncated as the
-// problem says.
-struct IndexedBlock {
-  size_t query = 1000;  // rows that a query is to find
-  bool newton = false;  // on the primal of each block, instead of dual coordinate descent; squared hinge
-};
-
-using Method =
-    std::variant<DualBlock, Pegasos, Average, Subsample, CrammerSinger, Newton, PrimalColumn, Cmls, IndexedBlock>;
-std::string_view name_of(const Method& method);
-std::string_view name_of_method(size_t number);  // in the list
-// Minimises over w alone: any weights are a start, and there are no duals.
-bool is_primal(const Method& method);
-// Needs the store's feature columns.
-bool goes_over_columns(const Method& method);
-size_t weights_of_a_task(const Problem& problem, const Method& method);
+// Weights that a task has: those of all classes, where it tells them apart at once.
+size_t weights_of_a_task(const Problem& problem, const AnyMethod& method);
 
 struct SolveOptions {
-  Method method = DualBlock{};
+  AnyMethod method = Dual{};
   double tolerance = 0.01;  // relative duality gap, certified
   int max_passes = 1000;
   double max_seconds = 0;  // 0: no limit
@@ -114,6 +40,7 @@ struct SolveOptions {
 
 // Stalled: no step is better than none, as far as numbers of double precision can tell.
 enum class Termination { converged, pass_limit, time_limit, interrupted, stalled };
+constexpr Termination last_of(Termination) { return Termination::stalled; }
 
 // One a task: a warm start in, the answer out.
 struct Solution {
@@ -123,36 +50,6 @@ struct Solution {
   std::vector<float> weights_of_duals = {};
   uint64_t steps = 0;            // Pegasos: how many were made
   SparseDuals class_duals = {};  // instead, where a task tells all classes apart at once
-};
-
-// Decided once, before training, from the options, the data and the memory; equal plans give equal bits.
-struct Plan {
-  size_t method = 0;  // its number in the list
-  size_t tasks = 1;
-  bool columns = false;  // what is read are feature columns, and `rows` speaks of those
-  RowsHeld rows = RowsHeld::streamed;
-  bool duals_in_file = false;
-  uint64_t weights_bytes = 0;
-  uint64_t duals_bytes = 0;
-  uint64_t window_bytes = 0;          // rows in memory: all of them, or the block in work and those read ahead
-  uint64_t cache_bytes = 0;           // rows kept across blocks
-  uint64_t certify_bytes = 0;         // of v, while a certificate is made; where rows are streamed, out of the window
-  uint64_t certify_window_bytes = 0;  // the rest of the window, meanwhile
-  size_t chunks_per_block = 1;
-  bool few_features = false;  // for so many rows that a mean of weights costs nothing and helps
-  size_t inner = 1;           // rounds over a block
-  double idle = 0;            // seconds that go by unused, reading, for each second of work
-  bool settled = true;        // false: the last two are chosen after the first pass, from what it measured
-  size_t lanes = 1;           // Newton: sums over rows that are made side by side, and added in a fixed order
-
-  // Of so many weights: in ranges of how many features v is made, and of how many tasks in one pass.
-  size_t features_at_once() const { return std::max<uint64_t>(1, certify_bytes / sizeof(double)); }
-  size_t certified_at_once(size_t weights) const {
-    return std::max<size_t>(1, features_at_once() / std::max<size_t>(1, weights));
-  }
-  std::string describe() const;
-  void save(SnapshotWriter& to) const;
-  static Plan restore(const SnapshotReader& from);
 };
 
 struct BlockReport {
@@ -170,6 +67,12 @@ struct TruncatedResult {
   double objective = 0;
   uint64_t outliers = 0;     // rows whose loss is cut
   uint64_t outer_steps = 0;  // convex problems whose solution lowered the objective
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("objective", self.objective);
+    field("outliers", self.outliers);
+    field("outer_steps", self.outer_steps);
+  }
 };
 
 struct PassReport {
@@ -250,6 +153,13 @@ struct ColumnSteps {
     saved += other.saved;
     return *this;
   }
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("steps", self.steps);
+    field("full", self.full);
+    field("evaluations", self.evaluations);
+    field("saved", self.saved);
+  }
 };
 
 struct Summary {
@@ -276,30 +186,22 @@ struct Summary {
   double largest_gap() const;
   // A finite bound is known for every task.
   bool certified() const { return has_dual && std::isfinite(largest_gap()); }
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("termination", self.termination);
+    field("plan", self.plan);
+    field("passes", self.passes);
+    field("has_dual", self.has_dual);
+    field("certificates", self.certificates);
+    field("column_steps", self.column_steps);
+    field("truncate", self.truncate);
+    field("truncated", self.truncated);
+    field("support_vectors", self.support_vectors);
+    field("costs", self.costs);
+    field("solve_seconds", self.solve_seconds);
+    field("certify_seconds", self.certify_seconds);
+    field("total_seconds", self.total_seconds);
+  }
 };
-
-Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-              const Context& context = {});
-
-// The methods. Each states its problem and update above its code.
-Summary solve_dual_block(const Problem& problem, const SolveOptions& options, const DualBlock& method,
-                         std::vector<Solution>& solutions, const Context& context);
-Summary solve_pegasos(const Problem& problem, const SolveOptions& options, const Pegasos& method,
-                      std::vector<Solution>& solutions, const Context& context);
-Summary solve_average(const Problem& problem, const SolveOptions& options, const Average& method,
-                      std::vector<Solution>& solutions, const Context& context);
-Summary solve_subsample(const Problem& problem, const SolveOptions& options, const Subsample& method,
-                        std::vector<Solution>& solutions, const Context& context);
-Summary solve_newton(const Problem& problem, const SolveOptions& options, const Newton& method,
-                     std::vector<Solution>& solutions, const Context& context);
-Summary solve_crammer_singer(const Problem& problem, const SolveOptions& options, const CrammerSinger& method,
-                             std::vector<Solution>& solutions, const Context& context);
-
-Summary solve_primal_column(const Problem& problem, const SolveOptions& options, const PrimalColumn& method,
-                            std::vector<Solution>& solutions, const Context& context);
-Summary solve_cmls(const Problem& problem, const SolveOptions& options, const Cmls& method,
-                   std::vector<Solution>& solutions, const Context& context);
-Summary solve_indexed_block(const Problem& problem, const SolveOptions& options, const IndexedBlock& method,
-                            std::vector<Solution>& solutions, const Context& context);
 
 }  // namespace linblock

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -21,7 +20,6 @@ class Tasks {
   struct One {
     const Task& task;
     Solution& solution;
-    std::string name;  // of what is its own in a checkpoint
     Descent descent;
     double trust;       // certified gap / estimated gap, as far as is known
     bool done = false;  // certified within the tolerance: left out of later passes
@@ -30,6 +28,13 @@ class Tasks {
     double dual = 0;
 
     double estimated_gap() const { return relative_gap(primal, dual); }
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("trust", self.trust);
+      field("done", self.done);
+      field("certificate", self.certificate);
+      field("weights_of_duals", self.solution.weights_of_duals);
+    }
   };
 
   // `most_trust`: above 1 where estimates can be too low.
@@ -37,11 +42,8 @@ class Tasks {
 
   // Estimates are of losses before a step, and so too high: certificates are tried early where `trust` is small.
   Descent& add(const Task& task, Solution& solution, Descent descent, double trust) {
-    tasks_.push_back(std::unique_ptr<One>(new One{.task = task,
-                                                  .solution = solution,
-                                                  .name = fmt::format("{} ", tasks_.size()),
-                                                  .descent = std::move(descent),
-                                                  .trust = trust}));
+    tasks_.push_back(std::unique_ptr<One>(
+        new One{.task = task, .solution = solution, .descent = std::move(descent), .trust = trust}));
     return tasks_.back()->descent;
   }
 
@@ -99,30 +101,26 @@ class Tasks {
     return all;
   }
 
-  void save(SnapshotWriter& to) const {
-    for (const auto& task : tasks_) {
-      to.put(task->name + "state",
-             std::span<const double>(
-                 std::array{task->trust, task->done ? 1.0 : 0.0, task->certificate.primal, task->certificate.dual}));
-      to.put(task->name + "weights of duals", std::span<const float>(task->solution.weights_of_duals));
-      task->descent.save(to, task->name);
+  void save(FieldWriter& to) const {
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      const std::string name = numbered("task", i);
+      to(name, *tasks_[i]);
+      FieldWriter descent = to.inside(name).inside("descent");
+      tasks_[i]->descent.save(descent);
     }
   }
-  // `restore_descent`: of one task, since descents ask for different things.
+  // `restore_descent`: of one task, from its own fields, since descents ask for different things.
   template <class Restore>
-  void restore(const SnapshotReader& from, const Restore& restore_descent) {
-    for (const auto& task : tasks_) {
-      std::array<double, 4> state{};
-      from.take(task->name + "state", std::span<double>(state));
-      task->trust = state[0];
-      task->done = state[1] != 0;
-      task->certificate = {state[2], state[3]};
-      if (task->done && task->certificate.contradicts_itself())
-        fail(ErrorKind::damaged, "the checkpoint contradicts itself: --fresh starts over");
-      std::vector<float>& weights = task->solution.weights_of_duals;
-      weights.resize(from.count<float>(task->name + "weights of duals"));
-      from.take(task->name + "weights of duals", std::span<float>(weights));
-      restore_descent(*task);
+  void restore(FieldReader& from, const Restore& restore_descent) {
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      One& task = *tasks_[i];
+      const std::string name = numbered("task", i);
+      from(name, task);
+      if (task.done && task.certificate.contradicts_itself()) from.refuse("contradicts itself");
+      FieldReader descent = from.inside(name).inside("descent");
+      restore_descent(task, descent);
+      const size_t weights = task.solution.weights_of_duals.size();
+      if (weights != 0 && weights != task.solution.weights.size()) from.refuse_value(name + ".weights_of_duals");
     }
   }
 

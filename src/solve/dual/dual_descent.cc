@@ -1,9 +1,9 @@
 // The step of dual coordinate descent.
 //
-// For row i of the block, in random order: alpha_i to the maximum of the dual along its coordinate, w += change * y_i
-// x_i Paper: Hsieh, Chang, Lin, Keerthi, Sundararajan, "A dual coordinate descent method for large-scale linear SVM"
-// (2008),
-//        with its shrinking.
+// Update:   for row i of the block, in random order: alpha_i to the maximum of the dual along its coordinate,
+//           w += change * y_i x_i
+// Paper:    Hsieh, Chang, Lin, Keerthi, Sundararajan, "A dual coordinate descent method for large-scale
+//           linear SVM" (2008), with its shrinking.
 #include "solve/dual/dual_descent.h"
 
 #include <algorithm>
@@ -41,8 +41,9 @@ void DualDescent::keep_rows(uint64_t bytes, const std::vector<Chunk>* resident) 
 
 void DualDescent::expect_few_features() {
   mean_.assign(problem_.weights(), 0);
-  // The logistic dual may not touch its bounds, so its steps stay what they are.
-  if (!std::holds_alternative<Logistic>(problem_.loss)) stride_ = kStride;
+  // A dual that may not touch its bounds keeps its steps as they are.
+  const bool inside = std::visit([]<class L>(const L&) { return L::kDualsInside; }, problem_.loss);
+  if (!inside) stride_ = kStride;
 }
 
 void DualDescent::begin_pass(int pass) {
@@ -77,7 +78,7 @@ bool DualDescent::solve_block(const Block& block, size_t number, const Rounds& r
   return true;
 }
 
-template <DualLoss L>
+template <Loss L>
 bool DualDescent::solve_block_with(const L& loss, const Block& block, size_t number, const Rounds& rounds) {
   collect(block, rounds.kept_join);
   done_ = {};  // what came before would round this block's sums otherwise than after a checkpoint
@@ -147,7 +148,7 @@ void DualDescent::collect(const Block& block, bool kept_join) {
     visitors_.push_back({block.cached_place(kept)});
 }
 
-template <DualLoss L>
+template <Loss L>
 DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visitor& visitor, bool first, double top,
                                        double bottom) {
   const Row row = block.row(visitor.place, buffer_);
@@ -194,7 +195,7 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visito
   return visit;
 }
 
-template <DualLoss L>
+template <Loss L>
 bool DualDescent::work_on_kept(const L& loss, const Block& block, Random& random, const Stopwatch& working) {
   for (int round = 0; round < kMostKeptRounds; ++round) {
     if (must_leave(working)) return false;
@@ -207,7 +208,7 @@ bool DualDescent::work_on_kept(const L& loss, const Block& block, Random& random
   return true;
 }
 
-template <DualLoss L>
+template <Loss L>
 void DualDescent::kept_round(const L& loss, const Block& block, Random& random) {
   visitors_.clear();
   for (size_t i = 0; i < kept_.rows().size(); ++i)
@@ -228,7 +229,7 @@ void DualDescent::kept_round(const L& loss, const Block& block, Random& random) 
 }
 
 // A row is worth keeping when it is near the margin, or when its own part of the duality gap is large.
-template <DualLoss L>
+template <Loss L>
 float DualDescent::worth(const L& loss, const Block& block, const Visitor& visitor, double cost) {
   const RowCache::Origin origin = block.origin(visitor.place);
   const double alpha = solution_.duals.page(origin.chunk)[origin.row];
@@ -240,7 +241,7 @@ float DualDescent::worth(const L& loss, const Block& block, const Visitor& visit
   return worth > 0 ? static_cast<float>(std::min(worth, 1e30)) : 0;  // whatever huge values make of it
 }
 
-template <DualLoss L>
+template <Loss L>
 void DualDescent::choose_rows(const L& loss, const Block& block) {
   for (const Visitor& visitor : visitors_) {
     if (!block.is_cached(visitor.place)) continue;
@@ -258,45 +259,23 @@ void DualDescent::choose_rows(const L& loss, const Block& block) {
   }
 }
 
-void DualDescent::save(SnapshotWriter& to, const std::string& name) const {
+void DualDescent::save(FieldWriter& to) const {
   solution_.duals.sync();
-  to.put(name + "weights", std::span<const float>(solution_.weights));
-  if (!solution_.duals.in_file()) {
-    to.put(name + "duals", std::span<const double>(solution_.duals.all()));
-    to.put(name + "rest", std::span<const uint8_t>(solution_.duals.all_rests()));
-  }
-  kept_.save(to, name);
-  resting_.save(to, name);
-  to.put(name + "mean", std::span<const float>(mean_));
-  to.put(name + "descent", std::span<const double>(std::array{static_cast<double>(pass_), losses_, dual_values_,
-                                                              static_cast<double>(mean_of_), met_all_ ? 1.0 : 0.0,
-                                                              static_cast<double>(solution_.duals.base_version())}));
+  visit_fields(*this, to);
+  to("base_version", solution_.duals.base_version());
 }
 
-void DualDescent::restore(const SnapshotReader& from, const std::string& name, const BlockOrder& order, size_t done) {
-  from.take(name + "weights", std::span<float>(solution_.weights));
-  resting_.restore(from, name);
-  from.take(name + "mean", std::span<float>(mean_));
-  std::array<double, 6> numbers{};
-  from.take(name + "descent", std::span<double>(numbers));
-  pass_ = static_cast<int>(numbers[0]);
-  losses_ = numbers[1];
-  dual_values_ = numbers[2];
-  mean_of_ = static_cast<size_t>(numbers[3]);
-  met_all_ = numbers[4] != 0;
-  solution_.duals.set_base_version(static_cast<uint32_t>(numbers[5]));
-  if (solution_.duals.in_file()) {
-    // What this pass has put back already, and what the pass before it has.
-    const size_t chunks_done = done == 0 ? 0 : order.ends[done - 1];
-    for (size_t i = 0; i < order.chunks.size(); ++i)
-      solution_.duals.set_version(
-          order.chunks[i],
-          solution_.duals.base_version() + static_cast<uint32_t>(i < chunks_done || pass_ == 0 ? pass_ : pass_ - 1));
-  } else {
-    from.take(name + "duals", solution_.duals.all());
-    from.take(name + "rest", solution_.duals.all_rests());
-  }
-  kept_.restore(from, name);
+void DualDescent::restore(FieldReader& from, const BlockOrder& order, size_t done) {
+  visit_fields(*this, from);
+  solution_.duals.set_base_version(from.take<uint32_t>("base_version"));
+  if (done > order.ends.size()) from.refuse("stands behind the last block of its pass");
+  if (!solution_.duals.in_file()) return;
+  // What this pass has put back already, and what the pass before it has.
+  const size_t chunks_done = done == 0 ? 0 : order.ends[done - 1];
+  for (size_t i = 0; i < order.chunks.size(); ++i)
+    solution_.duals.set_version(
+        order.chunks[i],
+        solution_.duals.base_version() + static_cast<uint32_t>(i < chunks_done || pass_ == 0 ? pass_ : pass_ - 1));
 }
 
 }  // namespace linblock

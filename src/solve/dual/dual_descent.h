@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/random.h"
-#include "base/snapshot.h"
 #include "solve/core/solver.h"
 #include "solve/dual/kept_rows.h"
 #include "solve/dual/resting_rows.h"
@@ -40,10 +39,9 @@ class DualDescent {
   // Rounds over the block in random order, with LIBLINEAR's shrinking. False: stopped half-way.
   bool solve_block(const Block& block, size_t number, const Rounds& rounds);
 
-  // Under names that begin with `name`.
-  void save(SnapshotWriter& to, const std::string& name) const;
+  void save(FieldWriter& to) const;
   // `order` and `done`: of the pass that the checkpoint stands in, and how many of its blocks are done.
-  void restore(const SnapshotReader& from, const std::string& name, const BlockOrder& order, size_t done);
+  void restore(FieldReader& from, const BlockOrder& order, size_t done);
 
   // Of this pass: the losses of the rows as they were found, before their own step; of resting ones, as they were then.
   double losses() const { return losses_; }
@@ -61,18 +59,34 @@ class DualDescent {
     double projected = 0;  // gradient
   };
 
-  template <DualLoss L>
+  static void visit_fields(auto& self, auto&& field) {
+    field("weights", std::span(self.solution_.weights));
+    field("resting", self.resting_);
+    field("mean", std::span(self.mean_));
+    field("mean_of", self.mean_of_);
+    field("pass", self.pass_);
+    field("losses", self.losses_);
+    field("dual_values", self.dual_values_);
+    field("met_all", self.met_all_);
+    if (!self.solution_.duals.in_file()) {
+      field("duals", self.solution_.duals.all());
+      field("rest", self.solution_.duals.all_rests());
+    }
+    if (self.kept_.wanted()) field("kept", self.kept_);
+  }
+
+  template <Loss L>
   bool solve_block_with(const L& loss, const Block& block, size_t number, const Rounds& rounds);
   void collect(const Block& block, bool kept_join);
-  template <DualLoss L>
+  template <Loss L>
   Visit update(const L& loss, const Block& block, Visitor& visitor, bool first, double top, double bottom);
-  template <DualLoss L>
+  template <Loss L>
   void choose_rows(const L& loss, const Block& block);
-  template <DualLoss L>
+  template <Loss L>
   bool work_on_kept(const L& loss, const Block& block, Random& random, const Stopwatch& working);
-  template <DualLoss L>
+  template <Loss L>
   void kept_round(const L& loss, const Block& block, Random& random);
-  template <DualLoss L>
+  template <Loss L>
   float worth(const L& loss, const Block& block, const Visitor& visitor, double cost);
   // Told to stop, and this block takes too long to be waited for.
   bool must_leave(const Stopwatch& working) const;

@@ -89,30 +89,17 @@ void KeptRows::worked_on_kept(const Yield& yield) {
   fresh_ = {fresh_.gain / 2, fresh_.work / 2};  // what was long ago counts little
 }
 
-void KeptRows::save(SnapshotWriter& to, const std::string& name) const {
-  if (!wanted()) return;
-  cache_.save(to, name);
-  to.put(name + "active", std::span<const uint8_t>(active_));
-  to.put(name + "worths", std::span<const float>(worths_));
-  to.put(name + "zeal", std::span<const double>(std::array{fresh_.gain, fresh_.work, credit_, zeal_, top, bottom,
-                                                           static_cast<double>(least_worth_)}));
+void KeptRows::save(FieldWriter& to) const {
+  to("cache", cache_);
+  visit_fields(*this, to);
 }
 
-void KeptRows::restore(const SnapshotReader& from, const std::string& name) {
-  if (!wanted()) return;
-  cache_.restore(from, name);
+void KeptRows::restore(FieldReader& from) {
+  from("cache", cache_);
+  if (!cache_.has_possible_origins()) from.refuse_value("cache.rows.origin");
   active_.resize(cache_.size());
-  from.take(name + "active", std::span<uint8_t>(active_));
   worths_.resize(cache_.size());
-  from.take(name + "worths", std::span<float>(worths_));
-  std::array<double, 7> zeal{};
-  from.take(name + "zeal", std::span<double>(zeal));
-  fresh_ = {zeal[0], zeal[1]};
-  credit_ = zeal[2];
-  zeal_ = zeal[3];
-  top = zeal[4];
-  bottom = zeal[5];
-  least_worth_ = static_cast<float>(zeal[6]);
+  visit_fields(*this, from);
 }
 
 }  // namespace linblock

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/snapshot.h"
+#include "base/fields.h"
 #include "objective/duals.h"
 #include "store/blocks/row_cache.h"
 
@@ -20,6 +20,11 @@ struct Yield {
   double gain = 0;
   double work = 0;
   double rate() const { return work > 0 ? gain / work : 0; }
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("gain", self.gain);
+    field("work", self.work);
+  }
 };
 
 class KeptRows {
@@ -55,10 +60,20 @@ class KeptRows {
   double top = 0;
   double bottom = 0;
 
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  void save(FieldWriter& to) const;
+  void restore(FieldReader& from);
 
  private:
+  static void visit_fields(auto& self, auto&& field) {
+    field("active", std::span(self.active_));
+    field("worths", std::span(self.worths_));
+    field("least_worth", self.least_worth_);
+    field("fresh", self.fresh_);
+    field("credit", self.credit_);
+    field("zeal", self.zeal_);
+    field("top", self.top);
+    field("bottom", self.bottom);
+  }
   void evict(Duals& duals);
 
   RowCache cache_;

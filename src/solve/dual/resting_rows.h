@@ -6,10 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <utility>
-
-#include "base/snapshot.h"
 
 namespace linblock {
 
@@ -37,19 +34,12 @@ class RestingRows {
     for (size_t later = 1; later <= kPasses; ++later) losses_[(pass_ + later) % losses_.size()] += loss;
   }
 
-  void save(SnapshotWriter& to, const std::string& name) const {
-    to.put(name + "resting", std::span<const double>(std::array{static_cast<double>(pass_), violation_,
-                                                                static_cast<double>(violations_), far_out_}));
-    to.put(name + "resting losses", std::span<const double>(losses_));
-  }
-  void restore(const SnapshotReader& from, const std::string& name) {
-    std::array<double, 4> numbers{};
-    from.take(name + "resting", std::span<double>(numbers));
-    pass_ = static_cast<size_t>(numbers[0]);
-    violation_ = numbers[1];
-    violations_ = static_cast<uint64_t>(numbers[2]);
-    far_out_ = numbers[3];
-    from.take(name + "resting losses", std::span<double>(losses_));
+  static void visit_fields(auto& self, auto&& field) {
+    field("pass", self.pass_);
+    field("violation", self.violation_);
+    field("violations", self.violations_);
+    field("far_out", self.far_out_);
+    field("losses", self.losses_);
   }
 
  private:

@@ -172,18 +172,4 @@ void ActiveDescent::keep(const std::vector<uint8_t>& keep) {
   turn_ = 0;
 }
 
-void ActiveDescent::save(SnapshotWriter& to, const std::string& name) const {
-  rows_.save(to, name);
-  to.put(name + "w", std::span<const double>(w_));
-  to.put(name + "turn of active rows", uint64_t{turn_});
-  to.put(name + "blocks", blocks_);
-}
-
-void ActiveDescent::restore(const SnapshotReader& from, const std::string& name) {
-  rows_.restore(from, name);
-  from.take(name + "w", std::span<double>(w_));
-  turn_ = from.take<uint64_t>(name + "turn of active rows");
-  blocks_ = from.take<uint64_t>(name + "blocks");
-}
-
 }  // namespace linblock

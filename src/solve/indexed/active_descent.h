@@ -63,8 +63,12 @@ class ActiveDescent {
   // Rows with a 0 in `keep` go for good.
   void keep(const std::vector<uint8_t>& keep);
 
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  static void visit_fields(auto& self, auto&& field) {
+    field("rows", self.rows_);
+    field("w", std::span(self.w_));
+    field("turn", self.turn_);
+    field("blocks", self.blocks_);
+  }
 
  private:
   void solve_block(std::vector<uint32_t>& block, double tolerance);

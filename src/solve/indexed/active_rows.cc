@@ -54,9 +54,9 @@ void ActiveRows::add(RowCache::Origin origin, const EncodedRow& row) {
     shelf.room = std::max(needed, shelf_bytes_);
     // Whole shelves are made room for: this one will be full soon.
     if (!make_room(shelf.room, shelves_.size(), shelves_.size(), shelves_.size()))
-      fail(ErrorKind::memory,
-           "the rows near the margin need more than the {} that --memory leaves for them{}: give more memory",
-           human_bytes(capacity_), files_.empty() ? ", and there is no checkpoint to keep some beside" : "");
+      fail(ErrorKind::memory, {say("give more `memory`")},
+           "the rows near the margin need more than the {} that `memory` leaves for them{}", human_bytes(capacity_),
+           files_.empty() ? ", and there is no checkpoint to keep some beside" : "");
     shelf.cache->add(origin, row);
     shelves_.push_back(std::move(shelf));
   }
@@ -113,9 +113,10 @@ void ActiveRows::put_away(size_t number) {
   Shelf& shelf = shelves_[number];
   if (shelf.file == 0) {
     if (files_.empty()) return;
-    SnapshotWriter writer(path_of(++files_written_));
-    shelf.cache->save(writer);
-    writer.commit();
+    SnapshotWriter file(path_of(++files_written_));
+    FieldWriter to(file);
+    shelf.cache->save(to);
+    file.commit();
     shelf.file = files_written_;
   }
   here_ -= shelf.bytes;
@@ -125,9 +126,10 @@ void ActiveRows::put_away(size_t number) {
 void ActiveRows::load(size_t number) {
   Shelf& shelf = shelves_[number];
   auto cache = std::make_unique<RowCache>(store_, shelf.room);
-  cache->restore(SnapshotReader(path_of(shelf.file)));
-  if (cache->size() != shelf.rows || cache->used() != shelf.bytes)
-    fail(ErrorKind::damaged, "'{}' is not what was written there: --fresh begins anew", path_of(shelf.file));
+  FieldReader from(path_of(shelf.file));
+  cache->restore(from);
+  from.finish();
+  if (cache->size() != shelf.rows || cache->used() != shelf.bytes) from.refuse("is not what was written there");
   shelf.cache = std::move(cache);
   here_ += shelf.bytes;
   read_ += shelf.bytes;
@@ -181,46 +183,40 @@ void ActiveRows::keep(const std::vector<uint8_t>& keep) {
   std::erase_if(shelves_, [](const Shelf& shelf) { return shelf.rows == 0; });
 }
 
-void ActiveRows::save(SnapshotWriter& to, const std::string& name) const {
-  std::vector<uint64_t> numbers;
+void ActiveRows::save(FieldWriter& to) const {
+  std::vector<SavedShelf> saved;
   for (const Shelf& shelf : shelves_)
-    numbers.insert(numbers.end(), {shelf.rows, shelf.bytes, shelf.room, shelf.file, shelf.cache ? uint64_t{1} : 0});
-  to.put(name + "files", files_written_);
-  to.put(name + "shelves", std::span<const uint64_t>(numbers));
-  to.put(name + "alphas", std::span<const double>(alphas_));
-  to.put(name + "out", std::span<const uint8_t>(out_));
+    saved.push_back({shelf.rows, shelf.bytes, shelf.room, shelf.file, shelf.cache != nullptr});
+  to("shelves", saved);
+  to("files", files_written_);
+  to("alphas", alphas_);
+  to("out", out_);
   for (size_t i = 0; i < shelves_.size(); ++i)
-    if (shelves_[i].cache) shelves_[i].cache->save(to, fmt::format("{}shelf {} ", name, i));
+    if (shelves_[i].cache) to(numbered("shelf", i), *shelves_[i].cache);
 }
 
-void ActiveRows::restore(const SnapshotReader& from, const std::string& name) {
-  std::vector<uint64_t> numbers(from.count<uint64_t>(name + "shelves"));
-  from.take(name + "shelves", std::span<uint64_t>(numbers));
-  files_written_ = from.take<uint64_t>(name + "files");
+void ActiveRows::restore(FieldReader& from) {
+  const auto saved = from.take<std::vector<SavedShelf>>("shelves");
+  from("files", files_written_);
   shelves_.clear();
   here_ = 0;
   size_t first = 0;
-  for (size_t at = 0; at + 5 <= numbers.size(); at += 5) {
-    Shelf shelf{.first = first,
-                .rows = numbers[at],
-                .bytes = numbers[at + 1],
-                .room = numbers[at + 2],
-                .file = numbers[at + 3]};
+  for (size_t i = 0; i < saved.size(); ++i) {
+    Shelf shelf{.first = first, .rows = saved[i].rows, .bytes = saved[i].bytes, .file = saved[i].file};
+    shelf.room = checked_size(saved[i].room, capacity_, "a shelf of the checkpoint");
     first += shelf.rows;
-    if (numbers[at + 4] != 0) {
+    if (saved[i].here) {
       shelf.cache = std::make_unique<RowCache>(store_, shelf.room);
-      shelf.cache->restore(from, fmt::format("{}shelf {} ", name, at / 5));
+      from(numbered("shelf", i), *shelf.cache);
       here_ += shelf.bytes;
     }
     shelves_.push_back(std::move(shelf));
   }
-  alphas_.resize(from.count<double>(name + "alphas"));
-  from.take(name + "alphas", std::span<double>(alphas_));
-  out_.resize(from.count<uint8_t>(name + "out"));
-  from.take(name + "out", std::span<uint8_t>(out_));
+  from("alphas", alphas_);
+  from("out", out_);
   bool whole = alphas_.size() == first && out_.size() == first;
   for (const Shelf& shelf : shelves_) whole = whole && (!shelf.cache || shelf.cache->size() == shelf.rows);
-  if (!whole) fail(ErrorKind::damaged, "the checkpoint's active rows do not fit together: --fresh starts over");
+  if (!whole) from.refuse("has active rows that do not fit together");
 }
 
 }  // namespace linblock

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/snapshot.h"
+#include "base/fields.h"
 #include "store/blocks/row_cache.h"
 
 namespace linblock {
@@ -56,8 +56,8 @@ class ActiveRows {
   // Since the last time it was asked.
   uint64_t take_bytes_read() { return std::exchange(read_, 0); }
 
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  void save(FieldWriter& to) const;
+  void restore(FieldReader& from);
 
  private:
   struct Shelf {
@@ -67,6 +67,22 @@ class ActiveRows {
     uint64_t room = 0;   // that it was made with
     uint64_t file = 0;   // the number of the file it was written to; 0: none
     std::unique_ptr<RowCache> cache = {};
+  };
+  // As a checkpoint has it.
+  struct SavedShelf {
+    uint64_t rows = 0;
+    uint64_t bytes = 0;
+    uint64_t room = 0;
+    uint64_t file = 0;
+    bool here = false;
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("rows", self.rows);
+      field("bytes", self.bytes);
+      field("room", self.room);
+      field("file", self.file);
+      field("here", self.here);
+    }
   };
 
   size_t shelf_of(size_t number) const;

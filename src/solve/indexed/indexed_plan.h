@@ -5,8 +5,7 @@
 
 namespace linblock {
 
-Plan make_indexed_plan(const Problem& problem, const SolveOptions& options, const Context& context);
-std::string describe_indexed_plan(const Plan& plan);
+Plan plan_indexed(const Problem& problem, const Context& context);
 // For the active rows of one task, at most.
 uint64_t active_bytes(const Plan& plan);
 

@@ -40,20 +40,6 @@ Certificate bounded_by(double dual, const Certificate& objective) {
   return {.primal = objective.primal, .dual = dual + objective.dual};
 }
 
-// All of it that is not an array.
-struct Saved {
-  uint64_t start_rows = 0;
-  uint64_t rows_at_last_forgetting = 0;
-  uint64_t outer_steps = 0;
-  double objective = 0;
-  double inner_tolerance = 0;
-  Certificate certificate = {};
-  Certificate anchor = {};
-  uint64_t has_objective = 0;
-  uint64_t checking = 0;
-  uint64_t done = 0;
-};
-
 }  // namespace
 
 IndexedTask::IndexedTask(const Problem& problem, const Task& task, const MetricForest& forest, PageCache& cache,
@@ -66,9 +52,7 @@ IndexedTask::IndexedTask(const Problem& problem, const Task& task, const MetricF
       active_(problem, costs_, forest.pages(), settings.descent),
       finder_(problem, task, costs_, forest, cache, active_, settings.descent.seed, std::move(search)),
       best_(problem.weights()),
-      inner_tolerance_(settings.tolerance) {
-  visit_sparse(problem.loss, [](const auto&) { return 0; });
-}
+      inner_tolerance_(settings.tolerance) {}
 
 double IndexedTask::most_loss() const { return finder_.is_anchored() ? 1 + *problem_.truncate : kInfinity; }
 
@@ -101,7 +85,7 @@ void IndexedTask::forget_idle_rows() {
   size_t idle = 0;
   active_.for_each([&](size_t i, const Row& row) {
     if (i < start_rows_ || rows.alpha(i) != 0) return;
-    if (!rows.is_out(i) && active_.margin(row, active_.weights()) <= 1 + kIdle) return;
+    if (!rows.is_out(i) && active_.margin(row, active_.weights()) <= flat_from(problem_.loss) + kIdle) return;
     keep[i] = 0;
     ++idle;
   });
@@ -274,43 +258,10 @@ IndexedTask::Result IndexedTask::result() const {
   return result;
 }
 
-void IndexedTask::save(SnapshotWriter& to, const std::string& name) const {
-  active_.save(to, name);
-  finder_.save(to, name);
-  to.put(name + "best", std::span<const double>(best_));
-  to.put(name + "objectives", std::span<const double>(objectives_));
-  const Saved saved{.start_rows = start_rows_,
-                    .rows_at_last_forgetting = rows_at_last_forgetting_,
-                    .outer_steps = outer_steps_,
-                    .objective = objective_.value_or(0),
-                    .inner_tolerance = inner_tolerance_,
-                    .certificate = certificate_,
-                    .anchor = anchor_,
-                    .has_objective = objective_ ? 1U : 0U,
-                    .checking = checking_ ? 1U : 0U,
-                    .done = done_ ? 1U : 0U};
-  to.put(name + "state", std::span<const Saved>(&saved, 1));
-}
-
-void IndexedTask::restore(const SnapshotReader& from, const std::string& name) {
-  active_.restore(from, name);
-  finder_.restore(from, name);
-  from.take(name + "best", std::span<double>(best_));
-  objectives_.resize(from.count<double>(name + "objectives"));
-  from.take(name + "objectives", std::span<double>(objectives_));
-  Saved saved;
-  from.take(name + "state", std::span<Saved>(&saved, 1));
-  start_rows_ = saved.start_rows;
-  rows_at_last_forgetting_ = saved.rows_at_last_forgetting;
-  outer_steps_ = saved.outer_steps;
-  objective_ = saved.has_objective != 0 ? std::optional(saved.objective) : std::nullopt;
-  inner_tolerance_ = saved.inner_tolerance;
-  certificate_ = saved.certificate;
-  anchor_ = saved.anchor;
-  checking_ = saved.checking != 0;
-  done_ = answered_ = saved.done != 0;
-  if (certificate_.contradicts_itself())
-    fail(ErrorKind::damaged, "the checkpoint contradicts itself: --fresh starts over");
+void IndexedTask::restore(FieldReader& from) {
+  visit_fields(*this, from);
+  answered_ = done_;
+  if (certificate_.contradicts_itself()) from.refuse("contradicts itself");
 }
 
 }  // namespace linblock

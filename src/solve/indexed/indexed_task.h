@@ -57,10 +57,25 @@ class IndexedTask {
   // The objective at each outer step that was checked against all rows.
   const std::vector<double>& objectives() const { return objectives_; }
 
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  void save(FieldWriter& to) const { visit_fields(*this, to); }
+  void restore(FieldReader& from);
 
  private:
+  static void visit_fields(auto& self, auto&& field) {
+    field("active", self.active_);
+    field("finder", self.finder_);
+    field("start_rows", self.start_rows_);
+    field("rows_at_last_forgetting", self.rows_at_last_forgetting_);
+    field("best", std::span(self.best_));
+    field("outer_steps", self.outer_steps_);
+    field("inner_tolerance", self.inner_tolerance_);
+    field("objective", self.objective_);
+    field("anchor", self.anchor_);
+    field("objectives", self.objectives_);
+    field("certificate", self.certificate_);
+    field("checking", self.checking_);
+    field("done", self.done_);
+  }
   // The convex problem that a truncated one starts from is in work.
   bool is_starting() const { return problem_.truncate && !finder_.is_anchored(); }
   double most_loss() const;  // that a row counts with

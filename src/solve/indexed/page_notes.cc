@@ -1,9 +1,6 @@
 #include "solve/indexed/page_notes.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 
 #include "objective/double_weights.h"
 
@@ -90,23 +87,20 @@ void PageNotes::give_back_outlier(uint32_t page, double slack, double norm, doub
   ++note.out_rows;
 }
 
-void PageNotes::save(SnapshotWriter& to, const std::string& name) const {
-  to.put(name + "pages", std::span<const PageNote>(notes_));
-  to.put(name + "at", std::span<const double>(at_));
-  for (size_t i = 0; i < looks_.size(); ++i)
-    to.put(fmt::format("{}look {}", name, i), std::span<const double>(looks_[i]));
-  to.put(name + "distances", std::span<const double>(distances_));
-  to.put(name + "anchor moved", std::span<const double>(std::array{anchor_moved_}));
+void PageNotes::save(FieldWriter& to) const {
+  visit_fields(*this, to);
+  for (size_t i = 0; i < looks_.size(); ++i) to(numbered("look", i), looks_[i]);
 }
 
-void PageNotes::restore(const SnapshotReader& from, const std::string& name) {
-  from.take(name + "pages", std::span<PageNote>(notes_));
-  from.take(name + "at", std::span<double>(at_));
-  distances_.resize(from.count<double>(name + "distances"));
-  from.take(name + "distances", std::span<double>(distances_));
+void PageNotes::restore(FieldReader& from) {
+  visit_fields(*this, from);
+  if (distances_.size() > most_looks(at_.size())) from.refuse_value("distances");
   looks_.assign(distances_.size(), std::vector<double>(at_.size()));
-  for (size_t i = 0; i < looks_.size(); ++i) from.take(fmt::format("{}look {}", name, i), std::span<double>(looks_[i]));
-  from.take(name + "anchor moved", std::span<double>(&anchor_moved_, 1));
+  for (size_t i = 0; i < looks_.size(); ++i) from(numbered("look", i), std::span(looks_[i]));
+  for (const PageNote& note : notes_) {
+    const bool never = note.looked_at == 0 && note.quiet_within < 0;
+    if (!never && note.looked_at >= looks_.size()) from.refuse_value("pages.looked_at");
+  }
 }
 
 }  // namespace linblock

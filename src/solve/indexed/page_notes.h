@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/snapshot.h"
+#include "base/fields.h"
 
 namespace linblock {
 
@@ -21,6 +21,15 @@ struct PageNote {
   uint32_t out_rows = 0;
   uint16_t looked_at = 0;  // from which weights: their number among the looks
   uint16_t far = 0;        // 1: all of them are far beyond the margin
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("quiet_within", self.quiet_within);
+    field("out_until", self.out_until);
+    field("out_cost", self.out_cost);
+    field("out_rows", self.out_rows);
+    field("looked_at", self.looked_at);
+    field("far", self.far);
+  }
 };
 
 class PageNotes {
@@ -53,10 +62,16 @@ class PageNotes {
   void give_back(uint32_t page, double slack, double norm);
   void give_back_outlier(uint32_t page, double slack, double norm, double cost);
 
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  void save(FieldWriter& to) const;
+  void restore(FieldReader& from);
 
  private:
+  static void visit_fields(auto& self, auto&& field) {
+    field("pages", std::span(self.notes_));
+    field("at", std::span(self.at_));
+    field("distances", self.distances_);
+    field("anchor_moved", self.anchor_moved_);
+  }
   // The number of the weights at hand among the looks.
   uint16_t this_look();
 

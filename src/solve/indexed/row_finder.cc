@@ -15,19 +15,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kTrialPages = 8;  // drawn at random in a turn
 constexpr double kBetter = 1.1;    // as many finds a row: the least that an index must be good for
 
-// All of it that is not an array.
-struct Saved {
-  uint64_t page_bytes = 0;
-  uint64_t looks = 0;
-  uint64_t turn = 0;
-  uint64_t scanned = 0;
-  uint64_t traversed = 0;
-  std::array<double, 2> trial_found = {};
-  std::array<double, 2> trial_traversed = {};
-  uint64_t by_scan = 0;
-  uint64_t anchored = 0;
-};
-
 }  // namespace
 
 RowFinder::RowFinder(const Problem& problem, const Task& task, const RowCost& costs, const MetricForest& forest,
@@ -38,6 +25,7 @@ RowFinder::RowFinder(const Problem& problem, const Task& task, const RowCost& co
       cache_(cache),
       active_(active),
       seed_(seed),
+      flat_from_(flat_from(problem.loss)),
       outlier_margin_(problem.truncate ? outlier_margin(problem.loss, *problem.truncate) : -kInfinity),
       positive_bit_(label_bit(task.positive)),
       search_(std::move(search)),
@@ -75,8 +63,8 @@ bool RowFinder::can_be_left(uint32_t page, const MetricForest::Child& child, dou
   if (problem_.has_bias()) squares -= at.back() * at.back();
   const double spread = std::sqrt(squares) * double{child.radius};
   double slack = kInfinity;
-  if ((child.label_bits & positive_bit_) != 0) slack = std::min(slack, score - spread - 1);
-  if ((child.label_bits & ~positive_bit_) != 0 || bit_is_shared_) slack = std::min(slack, -score - spread - 1);
+  if ((child.label_bits & positive_bit_) != 0) slack = std::min(slack, score - spread - flat_from_);
+  if ((child.label_bits & ~positive_bit_) != 0 || bit_is_shared_) slack = std::min(slack, -score - spread - flat_from_);
   slack -= kMarginRounding * (1 + std::abs(score));
   if (slack <= 0) return false;
   const double bias2 = problem_.has_bias() ? problem_.bias * problem_.bias : 0;
@@ -126,7 +114,7 @@ size_t RowFinder::look_at(uint32_t number, size_t most, Found& found) {
     } else {
       margin_here = active_.margin(row, at);
     }
-    if (margin_here < 1) {
+    if (margin_here < flat_from_) {
       if (taken < most) {
         active_.rows().add({number, static_cast<uint32_t>(i)}, chunk->encoded(i, buffer_));
         members_.set(begin + i);
@@ -140,8 +128,9 @@ size_t RowFinder::look_at(uint32_t number, size_t most, Found& found) {
       }
       continue;
     }
-    if (margin_here < 1 + kFar) note.far = 0;
-    note.quiet_within = std::min(note.quiet_within, norm > 0 ? (margin_here - 1 - rounding) / norm : kInfinity);
+    if (margin_here < flat_from_ + kFar) note.far = 0;
+    note.quiet_within =
+        std::min(note.quiet_within, norm > 0 ? (margin_here - flat_from_ - rounding) / norm : kInfinity);
   }
   if (left_over) note.quiet_within = -1;
   if (left_over || taken > 0) note.far = 0;
@@ -237,47 +226,21 @@ void RowFinder::give_back(const std::vector<uint8_t>& keep) {
           origin.chunk, outlier_margin_ - active_.margin(row, anchor_) - kMarginRounding * (1 + anchor_norm * norm),
           norm, costs_.cost_of_learned(row));
     else
-      notes_.give_back(origin.chunk, active_.margin(row, w) - 1 - kMarginRounding * (1 + w_norm * norm), norm);
+      notes_.give_back(origin.chunk, active_.margin(row, w) - flat_from_ - kMarginRounding * (1 + w_norm * norm), norm);
   });
   active_.keep(keep);
 }
 
-void RowFinder::save(SnapshotWriter& to, const std::string& name) const {
-  notes_.save(to, name);
-  members_.save(to, name + "members");
-  to.put(name + "strangers", std::span<const uint64_t>(strangers_));
-  to.put(name + "last looks", std::span<const uint64_t>(last_look_));
-  to.put(name + "anchor", std::span<const double>(anchor_));
-  const Saved saved{.page_bytes = page_bytes_,
-                    .looks = looks_,
-                    .turn = turn_,
-                    .scanned = scan_.position(),
-                    .traversed = traversed_,
-                    .trial_found = trial_found_,
-                    .trial_traversed = trial_traversed_,
-                    .by_scan = by_scan_ ? 1U : 0U,
-                    .anchored = anchored_ ? 1U : 0U};
-  to.put(name + "finder", std::span<const Saved>(&saved, 1));
+void RowFinder::save(FieldWriter& to) const {
+  visit_fields(*this, to);
+  to("scanned", scan_.position());
 }
 
-void RowFinder::restore(const SnapshotReader& from, const std::string& name) {
-  notes_.restore(from, name);
-  members_.restore(from, name + "members");
-  strangers_.resize(from.count<uint64_t>(name + "strangers"));
-  from.take(name + "strangers", std::span<uint64_t>(strangers_));
-  from.take(name + "last looks", std::span<uint64_t>(last_look_));
-  from.take(name + "anchor", std::span<double>(anchor_));
-  Saved saved;
-  from.take(name + "finder", std::span<Saved>(&saved, 1));
-  page_bytes_ = saved.page_bytes;
-  looks_ = saved.looks;
-  turn_ = saved.turn;
-  scan_.set_position(saved.scanned);
-  traversed_ = saved.traversed;
-  trial_found_ = saved.trial_found;
-  trial_traversed_ = saved.trial_traversed;
-  by_scan_ = saved.by_scan != 0;
-  anchored_ = saved.anchored != 0;
+void RowFinder::restore(FieldReader& from) {
+  visit_fields(*this, from);
+  const auto scanned = from.take<size_t>("scanned");
+  if (scanned >= std::max<size_t>(1, notes_.pages())) from.refuse_value("scanned");
+  scan_.set_position(scanned);
 }
 
 }  // namespace linblock

@@ -67,13 +67,29 @@ class RowFinder {
   // The index was found to be no better than reading page after page: what was measured, once.
   std::optional<std::string> take_note() { return std::exchange(note_, std::nullopt); }
 
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  void save(FieldWriter& to) const;
+  void restore(FieldReader& from);
 
  private:
   // How the index is judged.
   static constexpr uint64_t kTrialTurns = 4;   // every other one looks at pages drawn at random
   static constexpr size_t kPagesToJudge = 32;  // with fewer, there is nothing to choose from
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("notes", self.notes_);
+    field("members", self.members_);
+    field("strangers", self.strangers_);
+    field("last_looks", std::span(self.last_look_));
+    field("anchor", std::span(self.anchor_));
+    field("page_bytes", self.page_bytes_);
+    field("looks", self.looks_);
+    field("turn", self.turn_);
+    field("traversed", self.traversed_);
+    field("trial_found", self.trial_found_);
+    field("trial_traversed", self.trial_traversed_);
+    field("by_scan", self.by_scan_);
+    field("anchored", self.anchored_);
+  }
 
   double norm_of(const Row& row) const { return std::sqrt(squared_norm(row, problem_.bias)); }
   bool can_be_left(uint32_t page, const MetricForest::Child& child, double score);
@@ -90,6 +106,7 @@ class RowFinder {
   PageCache& cache_;
   ActiveDescent& active_;
   const uint64_t seed_;
+  const double flat_from_;  // rows with a margin from here on have no part in the answer
   const double outlier_margin_;
   uint64_t positive_bit_ = 0;
   std::unique_ptr<PageSearch> search_;

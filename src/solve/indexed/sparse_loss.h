@@ -1,11 +1,13 @@
-// Hinge and squared hinge: rows beyond the margin have no part in the answer. Logistic loss knows no such rows.
+// Losses whose rows beyond flat_from() have no part in the answer.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <stdexcept>
 #include <type_traits>
 #include <variant>
 
-#include "base/error.h"
-#include "objective/loss.h"
+#include "objective/losses/losses.h"
 
 namespace linblock {
 
@@ -13,13 +15,18 @@ template <class Visitor>
 auto visit_sparse(const AnyLoss& any, const Visitor& visitor) {
   using Result = std::invoke_result_t<const Visitor&, const Hinge&>;
   return std::visit(
-      [&](const auto& loss) -> Result {
-        if constexpr (std::is_same_v<std::decay_t<decltype(loss)>, Logistic>)
-          fail(ErrorKind::usage, "with logistic loss every row matters: use --solver dual, or --loss squared-hinge");
-        else
+      [&]<class L>(const L& loss) -> Result {
+        if constexpr (L::kSparseDuals)
           return visitor(loss);
+        else
+          throw std::logic_error(fmt::format("with the {} loss every row matters", L::kName));
       },
       any);
+}
+
+// The margin from which on a row has no part in the answer.
+inline double flat_from(const AnyLoss& any) {
+  return std::visit([](const auto& loss) { return loss.flat_from(); }, any);
 }
 
 }  // namespace linblock

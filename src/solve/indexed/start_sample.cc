@@ -90,7 +90,7 @@ StartSample::Start StartSample::solve(const Task& task, double tolerance, const 
   return std::visit([&](const auto& loss) { return solve_with(loss, task, tolerance, stop); }, problem_.loss);
 }
 
-template <DualLoss L>
+template <Loss L>
 StartSample::Start StartSample::solve_with(const L& loss, const Task& task, double tolerance,
                                            const std::atomic<bool>* stop) const {
   const RowCost costs(problem_, task);

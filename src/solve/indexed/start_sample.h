@@ -49,7 +49,7 @@ class StartSample {
   Row row(size_t number) const;
   // So many rows of a chunk. False: there is no room for more.
   bool take(const Chunk& chunk, uint32_t number, size_t count, uint64_t bytes);
-  template <DualLoss L>
+  template <Loss L>
   Start solve_with(const L& loss, const Task& task, double tolerance, const std::atomic<bool>* stop) const;
 
   const Problem& problem_;

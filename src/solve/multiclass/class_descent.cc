@@ -78,26 +78,6 @@ double ClassDescent::squared_weights() const {
   return sum;
 }
 
-void ClassDescent::save(SnapshotWriter& to, const std::string& name) const {
-  to.put(name + "weights", std::span<const float>(solution_.weights));
-  solution_.class_duals.save(to, name);
-  resting_.save(to, name);
-  to.put(name + "descent",
-         std::span<const double>(std::array{static_cast<double>(pass_), losses_, dual_values_, met_all_ ? 1.0 : 0.0}));
-}
-
-void ClassDescent::restore(const SnapshotReader& from, const std::string& name) {
-  from.take(name + "weights", std::span<float>(solution_.weights));
-  solution_.class_duals.restore(from, name);
-  resting_.restore(from, name);
-  std::array<double, 4> numbers{};
-  from.take(name + "descent", std::span<double>(numbers));
-  pass_ = static_cast<int>(numbers[0]);
-  losses_ = numbers[1];
-  dual_values_ = numbers[2];
-  met_all_ = numbers[3] != 0;
-}
-
 // Which rows of the block are to be looked at: not those that rest, or are held out.
 void ClassDescent::collect(const Block& block) {
   places_.clear();

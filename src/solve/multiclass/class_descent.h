@@ -32,9 +32,16 @@ class ClassDescent {
   // No mean of weights is kept.
   static std::span<const float> mean() { return {}; }
 
-  // Under names that begin with `name`.
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  static void visit_fields(auto& self, auto&& field) {
+    field("weights", std::span(self.solution_.weights));
+    field("duals", self.solution_.class_duals);
+    field("resting", self.resting_);
+    field("pass", self.pass_);
+    field("losses", self.losses_);
+    field("dual_values", self.dual_values_);
+    field("met_all", self.met_all_);
+  }
+  void save(FieldWriter& to) const { visit_fields(*this, to); }
 
  private:
   void collect(const Block& block);

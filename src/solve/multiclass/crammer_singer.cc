@@ -13,13 +13,48 @@
 //           memory".
 // Reads:    the whole store once a pass, and once for each certificate; nothing after the first pass where it fits.
 
+#include "solve/multiclass/crammer_singer.h"
+
 #include "base/error.h"
+#include "solve/core/row_plan.h"
 #include "solve/core/tasks.h"
 #include "solve/multiclass/class_descent.h"
 
 namespace linblock {
 
 namespace {
+
+// Duals that are not zero, for each row, in the mean.
+constexpr uint64_t kLeastPairs = 3;  // as many as a row's first step can make
+constexpr uint64_t kEnoughPairs = 16;
+constexpr uint64_t kManyPairs = 64;
+
+// The pairs of classes and duals cannot be known before they are there: as many as may be needed where they leave room
+// for the rest, and else what a first pass makes. `room`: for them and the rows.
+uint64_t class_duals_bytes(const Problem& problem, const SolveOptions& options, uint64_t weights,
+                           const ChunkSums& chunks, uint64_t room) {
+  const uint64_t others = problem.classes() - 1;
+  const uint64_t v = weights * sizeof(double);
+  const uint64_t usual_chunks = options.chunks_per_block > 0 ? options.chunks_per_block : kUsualChunksPerBlock;
+  const auto bytes = [&](uint64_t pairs) {
+    return problem.tasks.size() * problem.store->info().physical_rows() *
+           (SparseDuals::kBytesPerRow + std::min(pairs, others) * SparseDuals::kBytesPerPair);
+  };
+  const uint64_t for_rows =
+      std::min(chunks.encoded, 2 * usual_chunks * chunks.largest) + std::min(v, kLeastCertifyBytes);
+  const auto fitting = [&](uint64_t needed) {
+    uint64_t pairs = std::max(others, kLeastPairs);
+    while (pairs > kLeastPairs && bytes(pairs) + needed > room) --pairs;
+    return pairs;
+  };
+  // Rows that find no room for another class hold up everything; very many pairs are worth less than a certificate in
+  // one pass.
+  uint64_t pairs = fitting(for_rows);
+  const uint64_t window = 2 * chunks.least() + kLeastCertifyBytes;  // then rows are read in each pass
+  if (pairs < kEnoughPairs) pairs = std::max(pairs, std::min(kEnoughPairs, fitting(std::min(for_rows, window))));
+  if (pairs > kManyPairs) pairs = std::max(kManyPairs, fitting(for_rows + v));
+  return bytes(pairs);
+}
 
 class CrammerSingerRun {
  public:
@@ -33,11 +68,12 @@ class CrammerSingerRun {
       if (solutions[i].class_duals.empty()) solutions[i].class_duals = SparseDuals(*problem.store);
       tasks_.add(problem.tasks[i], solutions[i],
                  ClassDescent(problem, problem.tasks[i], options.seed, solutions[i],
-                              plan.duals_bytes / problem.tasks.size(), context.stop),
+                              plan.bytes("duals") / problem.tasks.size(), context.stop),
                  cheap ? 0.5 : 1);
     }
-    if (const auto checkpoint = run_.take_checkpoint())
-      tasks_.restore(*checkpoint, [&](auto& task) { task.descent.restore(*checkpoint, task.name); });
+    run_.restore([&](FieldReader& from) {
+      tasks_.restore(from, [](auto& task, FieldReader& own) { ClassDescent::visit_fields(task.descent, own); });
+    });
   }
 
   Summary solve() {
@@ -67,7 +103,7 @@ class CrammerSingerRun {
           check_memory();
           return finished;
         },
-        [&](SnapshotWriter& to) { tasks_.save(to); });
+        [&](FieldWriter& to) { tasks_.save(to); });
   }
 
   void check_memory() const {
@@ -77,10 +113,10 @@ class CrammerSingerRun {
       bytes += solution.class_duals.bytes();
       pairs += solution.class_duals.pairs();
     }
-    if (bytes <= run_.plan().duals_bytes) return;
+    if (bytes <= run_.plan().bytes("duals")) return;
     fail(ErrorKind::memory,
          "{} duals are not zero and need {}, and the plan has {} for them: give more memory, or lower the cost", pairs,
-         human_bytes(bytes), human_bytes(run_.plan().duals_bytes));
+         human_bytes(bytes), human_bytes(run_.plan().bytes("duals")));
   }
 
   const Problem& problem_;
@@ -92,11 +128,26 @@ class CrammerSingerRun {
 
 }  // namespace
 
-Summary solve_crammer_singer(const Problem& problem, const SolveOptions& options, const CrammerSinger&,
-                             std::vector<Solution>& solutions, const Context& context) {
-  if (!std::holds_alternative<Hinge>(problem.loss))
-    fail(ErrorKind::usage, "crammer-singer is for the hinge loss: use --loss hinge, or one-vs-rest with {}",
-         name_of(problem.loss));
+Plan CrammerSinger::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
+  const std::vector<Remedy> remedies = {say("use `multiclass` one-vs-rest, which can train one class after another")};
+  const uint64_t weights = problem.weights() * problem.classes();
+  Plan plan = plan_rows(
+      {.weights = weights,
+       .remedies_for_weights = remedies,
+       .kept_bytes = [&](const ChunkSums& chunks,
+                         uint64_t room) { return class_duals_bytes(problem, options, weights, chunks, room); },
+       .remedies_for_rows = remedies,
+       .v_bytes = weights * sizeof(double),
+       .certifies_in_window = true,
+       .open_bytes_per_row = SparseDuals::kOpenBytesPerRow,
+       .blocks = Blocks::recomposed},
+      problem, options, context);
+  plan.inner = static_cast<size_t>(std::max(1, inner));
+  return plan;
+}
+
+Summary CrammerSinger::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+                             const Context& context) const {
   return CrammerSingerRun(problem, options, solutions, context).solve();
 }
 

@@ -12,17 +12,26 @@
 //
 // The gap is known at every w: alpha = -C loss'(margin) is feasible, and f minus its dual is |gradient|^2 / 2 (or less,
 // where a multiple of these alphas is better). It is loose: at 1% of gap f itself is usually far closer.
+#include "solve/newton/newton.h"
+
 #include <algorithm>
 #include <memory>
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "solve/core/row_plan.h"
 #include "solve/core/run.h"
 #include "solve/newton/trust_region.h"
 
 namespace linblock {
 
 namespace {
+
+constexpr size_t kChunksPerBlock = 64;  // enough for all threads, and a stop can wait for so many
+// Partial sums over rows, for one task; more where features are few and the sums short.
+constexpr uint64_t kFewAccumulators = 2;
+constexpr uint64_t kMostAccumulators = 8;
+constexpr uint64_t kNonzerosPerAccumulator = 32;  // for each weight
 
 class NewtonRun {
  public:
@@ -32,8 +41,9 @@ class NewtonRun {
     for (size_t i = 0; i < problem.tasks.size(); ++i)
       tasks_.push_back(
           std::make_unique<TrustRegion>(problem, problem.tasks[i], solutions[i], run_.plan().lanes, options.tolerance));
-    if (const auto checkpoint = run_.take_checkpoint())
-      for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->restore(*checkpoint, name_of_task(i));
+    run_.restore([&](FieldReader& from) {
+      for (size_t i = 0; i < tasks_.size(); ++i) from(numbered("task", i), *tasks_[i]);
+    });
   }
 
   Summary solve() {
@@ -42,8 +52,8 @@ class NewtonRun {
       if (run_.block == 0) begin(tasks);
       run_.work_on_pass(
           order_, [&](const Block& block, size_t) { return add(tasks, block); },
-          [&](SnapshotWriter& to) {
-            for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->save(to, name_of_task(i));
+          [&](FieldWriter& to) {
+            for (size_t i = 0; i < tasks_.size(); ++i) to(numbered("task", i), *tasks_[i]);
           });
       // Told to stop half-way: sums of a part of the rows say nothing.
       if (run_.block == order_.ends.size()) end(tasks);
@@ -56,8 +66,6 @@ class NewtonRun {
   }
 
  private:
-  static std::string name_of_task(size_t task) { return fmt::format("{} ", task); }
-
   std::vector<TrustRegion*> in_work() const {
     std::vector<TrustRegion*> found;
     for (const auto& task : tasks_)
@@ -129,12 +137,25 @@ class NewtonRun {
 
 }  // namespace
 
-Summary solve_newton(const Problem& problem, const SolveOptions& options, const Newton&,
-                     std::vector<Solution>& solutions, const Context& context) {
-  if (std::holds_alternative<Hinge>(problem.loss))
-    fail(ErrorKind::usage,
-         "newton needs a smooth loss, and the hinge has a corner: use --loss squared-hinge or logistic, or --solver "
-         "dual");
+Plan Newton::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
+  // Several tasks keep the threads busy without accumulators of their own.
+  const uint64_t share =
+      problem.store->info().nonzeros / kNonzerosPerAccumulator / std::max<uint64_t>(1, problem.weights());
+  return plan_rows(
+      {.weights = problem.weights(),
+       .bytes_per_weight = sizeof(float) + TrustRegion::kBytesPerWeight,
+       .bytes_per_accumulated_weight = RowSums::kBytesPerLaneAndWeight,
+       .accumulators = problem.tasks.size() > 1 ? 1 : std::clamp(share, kFewAccumulators, kMostAccumulators),
+       .remedies_for_weights = {use("solver", "dual")},
+       .kept_of_rows = "margins",
+       .bytes_per_row = RowSums::kBytesPerRow,
+       .remedies_for_rows = {use("solver", "dual")},
+       .most_chunks = kChunksPerBlock},
+      problem, options, context);
+}
+
+Summary Newton::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+                      const Context& context) const {
   return NewtonRun(problem, options, solutions, context).solve();
 }
 

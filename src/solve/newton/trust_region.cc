@@ -259,44 +259,16 @@ void TrustRegion::try_step(size_t threads) {
 // No step is better than none, as far as numbers of double precision can tell.
 void TrustRegion::give_up() { state_ = State::stalled; }
 
-void TrustRegion::save(SnapshotWriter& to, const std::string& name) const {
-  to.put(name + "weights", std::span<const double>(weights_));
-  to.put(name + "saved weights", std::span<const float>(solution_.weights));
-  to.put(name + "trial", std::span<const double>(trial_));
-  to.put(name + "gradient", std::span<const double>(gradient_));
-  to.put(name + "step", std::span<const float>(step_));
-  to.put(name + "residual", std::span<const float>(residual_));
-  to.put(name + "scale", std::span<const float>(scale_));
-  to.put(name + "region",
-         std::span<const double>(std::array{static_cast<double>(wants_), static_cast<double>(state_), value_, bound_,
-                                            gradient_norm_, radius_, step_length2_, residual2_, first_residual2_,
-                                            expected_, slope_, static_cast<double>(products_)}));
-  sums_.save(to, name);
+void TrustRegion::save(FieldWriter& to) const {
+  visit_fields(*this, to);
+  FieldWriter sums = to.inside("sums");
+  sums_.save(sums);
 }
 
-void TrustRegion::restore(const SnapshotReader& from, const std::string& name) {
-  from.take(name + "weights", std::span<double>(weights_));
-  from.take(name + "saved weights", std::span<float>(solution_.weights));
-  from.take(name + "trial", std::span<double>(trial_));
-  from.take(name + "gradient", std::span<double>(gradient_));
-  from.take(name + "step", std::span<float>(step_));
-  from.take(name + "residual", std::span<float>(residual_));
-  from.take(name + "scale", std::span<float>(scale_));
-  std::array<double, 12> numbers{};
-  from.take(name + "region", std::span<double>(numbers));
-  wants_ = static_cast<Wants>(static_cast<int>(numbers[0]));
-  state_ = static_cast<State>(static_cast<int>(numbers[1]));
-  value_ = numbers[2];
-  bound_ = numbers[3];
-  gradient_norm_ = numbers[4];
-  radius_ = numbers[5];
-  step_length2_ = numbers[6];
-  residual2_ = numbers[7];
-  first_residual2_ = numbers[8];
-  expected_ = numbers[9];
-  slope_ = numbers[10];
-  products_ = static_cast<uint64_t>(numbers[11]);
-  sums_.restore(from, name, trial_, solution_.weights);
+void TrustRegion::restore(FieldReader& from) {
+  visit_fields(*this, from);
+  FieldReader sums = from.inside("sums");
+  sums_.restore(sums, trial_, solution_.weights);
 }
 
 }  // namespace linblock

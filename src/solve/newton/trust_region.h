@@ -22,6 +22,7 @@ class TrustRegion {
   TrustRegion(const Problem& problem, const Task& task, Solution& solution, size_t lanes, double tolerance);
 
   enum class State { working, converged, stalled };
+  friend constexpr State last_of(State) { return State::stalled; }
   State state() const { return state_; }
   // The weights changed in the last pass.
   bool moved() const { return moved_; }
@@ -37,11 +38,34 @@ class TrustRegion {
   Certificate certificate() const { return {value_, bound_}; }
   double gradient_norm() const { return gradient_norm_; }
 
-  void save(SnapshotWriter& to, const std::string& name) const;
-  void restore(const SnapshotReader& from, const std::string& name);
+  void save(FieldWriter& to) const;
+  void restore(FieldReader& from);
 
  private:
   enum class Wants { first_evaluation, trial, shortened, product, losses };
+  friend constexpr Wants last_of(Wants) { return Wants::losses; }
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("weights", std::span(self.weights_));
+    field("saved_weights", std::span(self.solution_.weights));
+    field("trial", std::span(self.trial_));
+    field("gradient", std::span(self.gradient_));
+    field("step", std::span(self.step_));
+    field("residual", std::span(self.residual_));
+    field("scale", std::span(self.scale_));
+    field("wants", self.wants_);
+    field("state", self.state_);
+    field("value", self.value_);
+    field("bound", self.bound_);
+    field("gradient_norm", self.gradient_norm_);
+    field("radius", self.radius_);
+    field("step_length2", self.step_length2_);
+    field("residual2", self.residual2_);
+    field("first_residual2", self.first_residual2_);
+    field("expected", self.expected_);
+    field("slope", self.slope_);
+    field("products", self.products_);
+  }
 
   void finish_evaluation(size_t threads);
   void decide(double value, double gradient_norm);

@@ -6,8 +6,8 @@
 //           rows are. Outliers' losses are constants, at least as large as what (2) counts for them, so (2) falls with
 //           (5). Any solver of convex problems does this step, warm from the last one: rows that become outliers take
 //           their alpha y x out of w.
-// Paper:    Yen, Chang, Lin, Lin, "Indexed block coordinate descent for large-scale linear classification with limited
-//           memory": section 2.
+// Paper:    Yen, Chang, Lin, Lin, Lin, "Indexed block coordinate descent for large-scale linear classification with
+//           limited memory" (KDD 2013): section 2.
 // Reads:    what the convex solver reads, and the whole store once for each step, to find OUT(w^t) and (2).
 //
 // Convex solutions are inexact, so a step is accepted only where (5) fell; else it is solved more exactly. (2) is not
@@ -15,13 +15,13 @@
 #include "solve/truncated/truncated.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/threads.h"
 #include "solve/core/chunk_sums.h"
 #include "solve/core/run.h"
+#include "solve/solve.h"
 #include "solve/truncated/outliers.h"
 
 namespace linblock {
@@ -83,9 +83,22 @@ class Outer {
     bool exact = false;    // convex problems are solved more exactly than asked for
     bool stalled = false;  // the last of them
     bool done = false;
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("outliers", self.known);
+      field("accepted", self.accepted);
+      field("result", self.result);
+      field("convex", self.convex);
+      field("convex_rounding", self.convex_rounding);
+      field("certificate", self.certificate);
+      field("support_vectors", self.support_vectors);
+      field("exact", self.exact);
+      field("stalled", self.stalled);
+      field("done", self.done);
+    }
   };
 
-  bool is_dual() const { return std::holds_alternative<DualBlock>(options_.method); }
+  bool is_dual() const { return abilities_of(options_.method).start == Start::duals; }
 
   std::vector<size_t> in_work() const {
     std::vector<size_t> found;
@@ -342,83 +355,81 @@ class Outer {
     if (SnapshotReader(checkpoint.path).take_text("identity") != checkpoint.identity) remove_file(checkpoint.path);
   }
 
-  static std::string name_of_task(size_t task) { return fmt::format("{} ", task); }
+  static void visit_progress(auto& self, auto&& field) {
+    field("reading_due", self.reading_due_);
+    field("solved", self.solved_);
+    field("passes", self.passes_);
+    field("begun", self.begun_);
+    field("column_steps", self.summary_.column_steps);
+  }
 
   void save() const {
     if (!context_.checkpoint.wanted()) return;
     for (const Solution& solution : solutions_) solution.duals.sync();
-    SnapshotWriter to(context_.checkpoint.path);
-    to.put("identity", context_.checkpoint.identity);
-    summary_.plan.save(to);
-    to.put("outer", std::span<const int32_t>(std::array{reading_due_ ? 1 : 0, solved_, passes_, begun_}));
+    SnapshotWriter file(context_.checkpoint.path);
+    FieldWriter to(file);
+    to("identity", context_.checkpoint.identity);
+    to("plan", summary_.plan);
+    visit_progress(*this, to.inside("outer"));
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      const One& task = tasks_[i];
-      const Solution& solution = solutions_[i];
-      const std::string name = name_of_task(i);
-      task.known.save(to, name + "outliers");
-      to.put(name + "accepted", std::span<const float>(task.accepted));
-      to.put(name + "weights", std::span<const float>(solution.weights));
-      to.put(name + "weights of duals", std::span<const float>(solution.weights_of_duals));
-      if (!solution.duals.in_file()) to.put(name + "duals", std::span<const double>(solution.duals.all()));
-      to.put(name + "task", std::span<const double>(std::array{
-                                task.result.objective, static_cast<double>(task.result.outliers),
-                                static_cast<double>(task.result.outer_steps), task.convex, task.certificate.primal,
-                                task.certificate.dual, static_cast<double>(task.support_vectors),
-                                task.exact ? 1.0 : 0.0, task.stalled ? 1.0 : 0.0, task.done ? 1.0 : 0.0,
-                                solution.duals.in_file() ? static_cast<double>(solution.duals.version(0)) : 0.0,
-                                task.convex_rounding}));
+      to(numbered("task", i), tasks_[i]);
+      save_solution(solutions_[i], to.inside(numbered("solution", i)));
     }
-    to.commit();
+    file.commit();
+  }
+
+  void save_solution(const Solution& solution, FieldWriter to) const {
+    to("weights", solution.weights);
+    to("weights_of_duals", solution.weights_of_duals);
+    if (!is_dual()) return;
+    if (solution.duals.in_file())
+      to("duals_version", solution.duals.version(0));
+    else
+      to("duals", solution.duals.all());
   }
 
   // False: there is nothing to go on from.
   bool restore() {
     const std::string& path = context_.checkpoint.path;
     if (!context_.checkpoint.wanted() || path_kind(path) != PathKind::file) return false;
-    const SnapshotReader from(path);
-    summary_.plan = Plan::restore(from);
-    std::array<int32_t, 4> outer{};
-    from.take("outer", std::span<int32_t>(outer));
-    reading_due_ = outer[0] != 0;
-    solved_ = outer[1];
-    begun_ = outer[3];
-    passes_ = outer[2];
+    FieldReader from(path);
+    from.take<std::string>("identity");  // which the caller has compared
+    from("plan", summary_.plan);
+    FieldReader outer = from.inside("outer");
+    visit_progress(*this, outer);
+    if (solved_ < 0) outer.refuse_value("solved");
+    if (passes_ < 0) outer.refuse_value("passes");
+    if (begun_ < 0 || begun_ > solved_) outer.refuse_value("begun");
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      One& task = tasks_[i];
-      Solution& solution = solutions_[i];
-      const std::string name = name_of_task(i);
-      const auto take_floats = [&](const std::string& what, std::vector<float>& values) {
-        values.resize(from.count<float>(name + what));
-        from.take(name + what, std::span<float>(values));
-      };
-      task.known.restore(from, name + "outliers");
-      take_floats("accepted", task.accepted);
-      take_floats("weights", solution.weights);
-      take_floats("weights of duals", solution.weights_of_duals);
-      std::array<double, 12> numbers{};
-      from.take(name + "task", std::span<double>(numbers));
-      task.result = {numbers[0], static_cast<uint64_t>(numbers[1]), static_cast<uint64_t>(numbers[2])};
-      task.convex = numbers[3];
-      task.certificate = {numbers[4], numbers[5]};
-      if (task.certificate.contradicts_itself())
-        fail(ErrorKind::damaged, "the checkpoint contradicts itself: --fresh starts over");
-      task.support_vectors = static_cast<uint64_t>(numbers[6]);
-      task.exact = numbers[7] != 0;
-      task.stalled = numbers[8] != 0;
-      task.done = numbers[9] != 0;
-      task.convex_rounding = numbers[11];
-      if (!is_dual()) continue;
-      solution.duals = make_duals(*problem_.store, summary_.plan.duals_in_file, context_.checkpoint, i);
-      if (!solution.duals.in_file()) {
-        from.take(name + "duals", solution.duals.all());
-        continue;
-      }
-      const auto version = static_cast<uint32_t>(numbers[10]);
-      for (uint32_t chunk = 0; chunk < problem_.store->chunks().size(); ++chunk)
-        solution.duals.set_version(chunk, version);
-      solution.duals.set_base_version(version);
+      from(numbered("task", i), tasks_[i]);
+      if (tasks_[i].certificate.contradicts_itself()) from.refuse("contradicts itself");
+      if (!is_none_or_whole(tasks_[i].accepted)) from.refuse_value(numbered("task", i) + ".accepted");
+      restore_solution(i, from.inside(numbered("solution", i)));
     }
+    from.finish();
     return true;
+  }
+
+  bool is_none_or_whole(const std::vector<float>& weights) const {
+    return weights.empty() || weights.size() == problem_.weights();
+  }
+
+  void restore_solution(size_t task, FieldReader from) {
+    Solution& solution = solutions_[task];
+    solution.weights.resize(problem_.weights());
+    from("weights", std::span(solution.weights));
+    from("weights_of_duals", solution.weights_of_duals);
+    if (!is_none_or_whole(solution.weights_of_duals)) from.refuse_value("weights_of_duals");
+    if (!is_dual()) return;
+    solution.duals = make_duals(*problem_.store, summary_.plan.duals_in_file, context_.checkpoint, task);
+    if (!solution.duals.in_file()) {
+      from("duals", solution.duals.all());
+      return;
+    }
+    const auto version = from.take<uint32_t>("duals_version");
+    for (uint32_t chunk = 0; chunk < problem_.store->chunks().size(); ++chunk)
+      solution.duals.set_version(chunk, version);
+    solution.duals.set_base_version(version);
   }
 
   Summary finish() {
@@ -455,15 +466,16 @@ class Outer {
 
 }  // namespace
 
-void check_truncated(const Method& method, double s) {
+void check_truncated(const AnyMethod& method, double s) {
   if (!(s >= 0) || !std::isfinite(s))
-    fail(ErrorKind::usage, "--truncate {}: no row's loss counts as more than 1 + S, and S is a number from 0 on", s);
-  if (std::holds_alternative<DualBlock>(method) || std::holds_alternative<IndexedBlock>(method) || is_primal(method))
-    return;
-  fail(ErrorKind::usage,
-       "{} cannot truncate losses: that takes a solver that ends at the optimum of convex problems. Use --solver dual, "
-       "newton, primal, cmls or indexed, or leave out --truncate",
-       name_of(method));
+    fail(ErrorKind::usage, "`truncate` {}: no row's loss counts as more than 1 + S, and S is a number from 0 up", s);
+  if (abilities_of(method).truncates != Truncates::no) return;
+  std::vector<std::string> methods;
+  Methods::for_each([&]<class M>(std::type_identity<M>) {
+    if (M::kAbilities.truncates != Truncates::no) methods.emplace_back(M::kName);
+  });
+  fail(ErrorKind::usage, {use("solver", join_words(methods)), leave_out("truncate")},
+       "{} cannot truncate losses: that takes a solver that ends at the optimum of convex problems", name_of(method));
 }
 
 uint64_t truncated_bytes(const Problem& problem) {

@@ -9,7 +9,7 @@ Summary solve_truncated(const Problem& problem, const SolveOptions& options, std
                         const Context& context);
 
 // Refuses methods that do not solve a convex problem to a given gap, and numbers that are no s.
-void check_truncated(const Method& method, double s);
+void check_truncated(const AnyMethod& method, double s);
 
 // What is held beside the convex problem: outliers known and found, the best weights so far, and those to go on from.
 uint64_t truncated_bytes(const Problem& problem);

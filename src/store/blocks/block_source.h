@@ -15,6 +15,7 @@ enum class RowsHeld {
   encoded,   // all in memory, decoded row by row when looked at
   streamed,  // read again each pass
 };
+constexpr RowsHeld last_of(RowsHeld) { return RowsHeld::streamed; }
 
 // Some chunks of the store, and which they are. A row's place in it is a number: chunk, then row. Rows kept from other
 // blocks stand behind the chunks.

@@ -38,6 +38,13 @@ struct ReadCosts {
   double decode_seconds = 0;
   double wait_seconds = 0;  // of whoever works on the blocks: reading was slower than working
 
+  static void visit_fields(auto& self, auto&& field) {
+    field("bytes", self.bytes);
+    field("read_seconds", self.read_seconds);
+    field("decode_seconds", self.decode_seconds);
+    field("wait_seconds", self.wait_seconds);
+  }
+
   ReadCosts& operator+=(const ReadCosts& other) {
     bytes += other.bytes;
     read_seconds += other.read_seconds;

@@ -1,7 +1,6 @@
 #include "store/blocks/row_cache.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -107,28 +106,34 @@ void RowCache::shrink() {
   capacity_ = used();
 }
 
-void RowCache::save(SnapshotWriter& to, const std::string& name) const {
-  to.put(name + "kept sizes", std::span<const uint64_t>(std::array<uint64_t, 2>{entries_.size(), used_}));
-  to.put(name + "kept rows", std::span<const Entry>(entries_));
-  to.put(name + "kept bytes", memory_.span().first(used_));
+void RowCache::save(FieldWriter& to) const {
+  to("count", uint64_t{entries_.size()});
+  to("used", used_);
+  to("rows", entries_);
+  to("bytes", memory_.span().first(used_));
 }
 
-void RowCache::restore(const SnapshotReader& from, const std::string& name) {
-  std::array<uint64_t, 2> sizes{};
-  from.take(name + "kept sizes", std::span<uint64_t>(sizes));
-  used_ = checked_size(sizes[1], capacity_, "the kept rows of a checkpoint");
-  entries_.resize(checked_size(sizes[0], capacity_ / kEntryBytes, "the kept rows of a checkpoint"));
-  from.take(name + "kept rows", std::span<Entry>(entries_));
-  from.take(name + "kept bytes", memory_.span().first(used_));
+void RowCache::restore(FieldReader& from) {
+  constexpr std::string_view kWhat = "the kept rows of a checkpoint";
+  used_ = checked_size(from.take<uint64_t>("used"), memory_.size(), kWhat);
+  entries_.resize(checked_size(from.take<uint64_t>("count"), capacity_ / kEntryBytes, kWhat));
+  from("rows", std::span(entries_));
+  from("bytes", memory_.span().first(used_));
   for (const Entry& entry : entries_)
-    if (!is_possible(entry))
-      fail(ErrorKind::damaged, "the checkpoint holds rows that no store has: --fresh starts over");
+    if (!is_possible(entry)) from.refuse_value("rows");
+}
+
+bool RowCache::has_possible_origins() const {
+  return std::all_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return is_in_store(entry.origin); });
+}
+
+bool RowCache::is_in_store(const Origin& origin) const {
+  return origin.chunk < store_->chunks().size() && origin.row < store_->chunks()[origin.chunk].rows;
 }
 
 // What was saved, or something that a reader would follow out of its memory.
 bool RowCache::is_possible(const Entry& entry) {
-  if (resident_ != nullptr)
-    return entry.origin.chunk < store_->chunks().size() && entry.origin.row < store_->chunks()[entry.origin.chunk].rows;
+  if (resident_ != nullptr) return is_in_store(entry.origin);
   const uint64_t all_values = sizeof(float) * uint64_t{entry.count};
   if (entry.value_bytes != 0 && entry.value_bytes != sizeof(float) && entry.value_bytes != all_values) return false;
   if (entry.count > features_ || entry.offset > used_ || entry.bytes() > used_ - entry.offset || entry.offset % 4 != 0)

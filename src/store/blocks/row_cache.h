@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/snapshot.h"
+#include "base/fields.h"
 #include "store/core/store.h"
 
 namespace linblock {
@@ -18,6 +18,11 @@ class RowCache {
   struct Origin {
     uint32_t chunk = 0;  // in the store
     uint32_t row = 0;    // in the chunk
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("chunk", self.chunk);
+      field("row", self.row);
+    }
   };
 
   RowCache() = default;
@@ -34,6 +39,8 @@ class RowCache {
   uint32_t nonzeros(size_t number) const { return entries_[number].count; }
   const std::vector<Chunk>* resident() const { return resident_; }
 
+  // All rows are where the store has rows.
+  bool has_possible_origins() const;
   // As Chunk::row, without the id.
   Row row(size_t number, RowBuffer& buffer) const;
 
@@ -44,9 +51,9 @@ class RowCache {
   // Gives back the memory that its rows do not take: no row can be added any more.
   void shrink();
 
-  // Under names that begin with `name`.
-  void save(SnapshotWriter& to, const std::string& name = "") const;
-  void restore(const SnapshotReader& from, const std::string& name = "");
+  void save(FieldWriter& to) const;
+  // Refuses what this memory cannot hold, and rows that no store has.
+  void restore(FieldReader& from);
 
  private:
   void decode(std::span<const unsigned char> indices, size_t count, bool wide, uint32_t* out) const;
@@ -61,8 +68,20 @@ class RowCache {
     float weight = 1;
     uint32_t wide = 0;
     uint64_t bytes() const { return round_up<uint64_t>(index_bytes + value_bytes, 4); }
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("origin", self.origin);
+      field("offset", self.offset);
+      field("count", self.count);
+      field("index_bytes", self.index_bytes);
+      field("value_bytes", self.value_bytes);
+      field("label", self.label);
+      field("weight", self.weight);
+      field("wide", self.wide);
+    }
   };
   bool is_possible(const Entry& entry);
+  bool is_in_store(const Origin& origin) const;
 
   // With what a solver keeps of a row beside it.
   static constexpr uint64_t kEntryBytes = sizeof(Entry) + 16;

@@ -20,19 +20,16 @@ void remove_columns(const std::string& store) {
 Columns Columns::open(const Store& rows) {
   switch (columns_state(rows)) {
     case ColumnsState::absent:
-      fail(ErrorKind::input, "'{}' has no feature columns yet: make them with 'linblock transpose {}'", rows.path(),
-           rows.path());
+      fail(ErrorKind::input, {say("make them with 'linblock transpose {}'", rows.path())},
+           "'{}' has no feature columns yet", rows.path());
     case ColumnsState::stale:
-      fail(ErrorKind::input,
-           "the feature columns of '{}' are stale: its rows have changed since; make them again with 'linblock "
-           "transpose {}'",
-           rows.path(), rows.path());
+      fail(ErrorKind::input, {say("make them again with 'linblock transpose {}'", rows.path())},
+           "the feature columns of '{}' are stale: its rows have changed since", rows.path());
     case ColumnsState::fresh: break;
   }
   Store store = Store::open(columns_path(rows.path()));
   if (store.info().axis != Axis::features)
-    fail(ErrorKind::damaged, "'{}' holds no columns; make them with 'linblock transpose {} --force'", store.path(),
-         rows.path());
+    fail(ErrorKind::damaged, {rebuild("columns", rows.path())}, "'{}' holds no columns", store.path());
   return Columns(std::move(store));
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "store/chunk/format.h"
 
 namespace linblock {
@@ -30,8 +31,7 @@ void read_pieces(const std::string& columns, const StoreInfo& info,
   const RowFactsInfo& facts = info.row_facts;
   const std::string path = row_facts_path(columns, facts.number);
   const auto refuse = [&](const char* why) {
-    fail(ErrorKind::damaged, "'{}' is damaged: {}; make the columns again with 'linblock transpose --force'", path,
-         why);
+    fail(ErrorKind::damaged, {rebuild("columns", parent_directory(columns))}, "'{}' is damaged: {}", path, why);
   };
   expect_present(path);
   const File file = File::open_read(path);

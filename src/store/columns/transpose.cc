@@ -39,8 +39,9 @@ struct TransposePlan {
     threads = std::max<size_t>(1, options.threads);
     while (threads > 1 && needed(threads) > options.memory_bytes) --threads;
     if (least_bytes > options.memory_bytes)
-      fail(ErrorKind::memory, "to transpose this store, whose chunks take up to {} in memory, give --memory {} or more",
-           human_bytes(window / 2), size_of_at_least(least_bytes));
+      fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(least_bytes))},
+           "to transpose this store, whose chunks take up to {} in memory, `memory` {} is too little",
+           human_bytes(window / 2), human_bytes(options.memory_bytes));
     const uint64_t rest = options.memory_bytes - needed(threads);
     window_bytes = window + std::min(window, rest / 4);
     sort_bytes = kLeastSortBytes + rest - (window_bytes - window);
@@ -245,10 +246,10 @@ class Transposing {
     const uint64_t free = free_disk_bytes(writer_.folder());
     if (needed <= free) return;
     fail(ErrorKind::io,
-         "in this memory, transposing needs {} on disk for a while, and the disk of '{}' has {} free: free some space, "
-         "or give --memory {} or more, which needs no files",
-         human_bytes(needed), writer_.folder(), human_bytes(free),
-         human_bytes(plan_.least_bytes + 2 * span.memory_bytes()));
+         {say("free some space"),
+          give_at_least("memory", size_of_at_least(plan_.least_bytes + 2 * span.memory_bytes()))},
+         "in this memory, transposing needs {} on disk for a while, and the disk of '{}' has {} free",
+         human_bytes(needed), writer_.folder(), human_bytes(free));
   }
 
   // A single feature's entries come in their order.

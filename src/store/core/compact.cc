@@ -27,8 +27,9 @@ size_t threads_for(const Store& store, const CompactOptions& options) {
                          store.info().removed.rows * sizeof(uint64_t) + kChunksShared * largest;
   const uint64_t each = kChunksPerThread * largest;
   if (fixed + each > options.memory_bytes)
-    fail(ErrorKind::memory, "this store has chunks of up to {}: to compact it, give --memory {} or more",
-         human_bytes(largest), size_of_at_least(fixed + each));
+    fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(fixed + each))},
+         "to compact this store, whose chunks take up to {} in memory, `memory` {} is too little", human_bytes(largest),
+         human_bytes(options.memory_bytes));
   return std::clamp<size_t>((options.memory_bytes - fixed) / each, 1, std::max<size_t>(1, options.threads));
 }
 

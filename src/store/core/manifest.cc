@@ -2,18 +2,16 @@
 
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/checksum.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/random.h"
 
 namespace linblock {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string hex(uint64_t value) { return fmt::format("{:016x}", value); }
 
@@ -72,39 +70,39 @@ Json forest_to_json(const ForestInfo& forest) {
 // Counts of things that take at least a bit each somewhere: sums and products of a few of them do not overflow.
 constexpr uint64_t kMostOfAnything = uint64_t{1} << 56;
 
-// A whole number within a limit; nlohmann would turn -1, 1.5 and true into one silently.
+// A whole number within a limit.
 uint64_t whole(const Json& json, const char* name, uint64_t limit = kMostOfAnything) {
   const Json& value = json.at(name);
-  if (!value.is_number_unsigned())
+  if (!value.is_unsigned())
     fail(ErrorKind::damaged, "its {} is '{}', not a whole number", name, value.dump().substr(0, 40));
-  return checked_size(value.get<uint64_t>(), limit, fmt::format("its {}", name));
+  return checked_size(value.whole(), limit, fmt::format("its {}", name));
 }
 
 double finite(const Json& json, const char* name) {
   const Json& value = json.at(name);
-  if (!value.is_number() || !std::isfinite(value.get<double>()))
+  if (!value.is_number() || !std::isfinite(value.number()))
     fail(ErrorKind::damaged, "its {} is '{}', not a number", name, value.dump().substr(0, 40));
-  return value.get<double>();
+  return value.number();
 }
 
 ForestInfo forest_from_json(const Json& json) {
   ForestInfo forest;
-  forest.rows_seal = from_hex(json.at("rows_seal"));
+  forest.rows_seal = from_hex(json.at("rows_seal").text());
   forest.removed_number = whole(json, "removed_number");
-  forest.removed_checksum = from_hex(json.at("removed_checksum"));
-  for (const Json& entry : json.at("covered"))
+  forest.removed_checksum = from_hex(json.at("removed_checksum").text());
+  for (const Json& entry : json.at("covered").items())
     forest.covered.push_back(
-        {.number = whole(entry, "number"), .directory_checksum = from_hex(entry.at("directory_checksum"))});
+        {.number = whole(entry, "number"), .directory_checksum = from_hex(entry.at("directory_checksum").text())});
   forest.tree_rows = whole(json, "tree_rows");
   forest.branch = static_cast<uint32_t>(whole(json, "branch", format::kMostBranch));
   forest.bias = finite(json, "bias");
   forest.page_bytes = whole(json, "page_bytes");
-  for (const Json& entry : json.at("files"))
+  for (const Json& entry : json.at("files").items())
     forest.files.push_back({.number = whole(entry, "number"),
                             .bytes = whole(entry, "bytes"),
                             .trees = whole(entry, "trees", UINT32_MAX),
                             .nodes = whole(entry, "nodes", UINT32_MAX),
-                            .checksum = from_hex(entry.at("checksum")),
+                            .checksum = from_hex(entry.at("checksum").text()),
                             .nearest_angle = finite(entry, "nearest_angle"),
                             .mean_angle = finite(entry, "mean_angle")});
   return forest;
@@ -192,51 +190,51 @@ SegmentInfo segment_from_json(const Json& json) {
           .rows = whole(json, "rows"),
           .nonzeros = whole(json, "nonzeros"),
           .first_row = whole(json, "first_row"),
-          .directory_checksum = from_hex(json.at("directory_checksum"))};
+          .directory_checksum = from_hex(json.at("directory_checksum").text())};
 }
 
 StoreInfo from_json(const Json& json) {
   StoreInfo info;
-  info.axis = axis_from(json.at("axis").get<std::string>());
-  info.seal = from_hex(json.at("seal"));
+  info.axis = axis_from(json.at("axis").text());
+  info.seal = from_hex(json.at("seal").text());
   info.seed = whole(json, "seed", UINT64_MAX);
   info.buckets = static_cast<uint32_t>(whole(json, "buckets", format::kMostBuckets));
   info.chunk_bytes = whole(json, "chunk_bytes", format::kLargestChunkBytes);
   info.width_set = static_cast<unsigned>(whole(json, "width_set", format::kWidthSets.size() - 1));
-  info.codec = codec_of(json.at("codec").get<std::string>());
-  info.codec_reason = json.at("codec_reason");
+  info.codec = codec_of(json.at("codec").text());
+  info.codec_reason = json.at("codec_reason").text();
   info.index_base = static_cast<int>(whole(json, "index_base", 1));
-  info.index_base_given = json.at("index_base_given");
-  info.normalized = json.at("normalized");
-  info.weighted = json.at("weighted");
-  info.has_features = json.at("has_features");
+  info.index_base_given = json.at("index_base_given").flag();
+  info.normalized = json.at("normalized").flag();
+  info.weighted = json.at("weighted").flag();
+  info.has_features = json.at("has_features").flag();
   info.largest_index = static_cast<uint32_t>(whole(json, "largest_index", format::kLargestIndex));
   info.rows = whole(json, "rows");
   info.nonzeros = whole(json, "nonzeros");
   info.next_row_id = whole(json, "next_row_id");
   info.frequent_features = whole(json, "frequent_features", format::kMostFrequent);
-  info.features_checksum = from_hex(json.at("features_checksum"));
-  info.labels = labels_from(json.at("labels").get_ref<const std::string&>());
-  for (const Json& entry : json.at("segments")) info.segments.push_back(segment_from_json(entry));
+  info.features_checksum = from_hex(json.at("features_checksum").text());
+  info.labels = labels_from(json.at("labels").text());
+  for (const Json& entry : json.at("segments").items()) info.segments.push_back(segment_from_json(entry));
   if (json.contains("next_segment")) info.next_segment = whole(json, "next_segment");
   if (json.contains("removed")) {
     const Json& removed = json.at("removed");
     info.removed = {.number = whole(removed, "number"),
                     .rows = whole(removed, "rows"),
                     .nonzeros = whole(removed, "nonzeros"),
-                    .checksum = from_hex(removed.at("checksum"))};
+                    .checksum = from_hex(removed.at("checksum").text())};
   }
   if (info.axis == Axis::features) {
-    info.rows_id = from_hex(json.at("rows_id"));
+    info.rows_id = from_hex(json.at("rows_id").text());
     info.columns = whole(json, "columns");
     const Json& facts = json.at("row_facts");
     info.row_facts = {.number = whole(facts, "number"),
                       .rows = whole(facts, "rows", format::kLargestIndex),
-                      .weighted = facts.at("weighted"),
-                      .checksum = from_hex(facts.at("checksum"))};
+                      .weighted = facts.at("weighted").flag(),
+                      .checksum = from_hex(facts.at("checksum").text())};
   }
   if (info.axis == Axis::forest) {
-    info.rows_id = from_hex(json.at("rows_id"));
+    info.rows_id = from_hex(json.at("rows_id").text());
     info.forest = forest_from_json(json.at("forest"));
   }
   if (info.buckets == 0) fail(ErrorKind::damaged, "it has no buckets");
@@ -319,12 +317,12 @@ void write_manifest(const std::string& store, StoreInfo& info) {
 StoreInfo read_manifest(const std::string& store) {
   const std::string path = manifest_path(store);
   if (path_kind(store) == PathKind::absent)
-    fail(ErrorKind::input, "'{}' does not exist: make a store with 'linblock pack INPUT -o {}'", store, store);
+    fail(ErrorKind::input, {say("make a store with 'linblock pack INPUT -o {}'", store)}, "'{}' does not exist", store);
   if (path_kind(store) == PathKind::directory && path_kind(path) == PathKind::absent)
     fail(ErrorKind::input, "'{}' is a folder but not a linblock store: it has no {}", store, format::kManifestName);
   if (path_kind(store) != PathKind::directory)
-    fail(ErrorKind::input, "'{}' is not a store: make one from it with 'linblock pack {} -o {}.store'", store, store,
-         store);
+    fail(ErrorKind::input, {say("make one from it with 'linblock pack {0} -o {0}.store'", store)},
+         "'{}' is not a store", store);
   const std::vector<unsigned char> bytes = read_whole_file(path, format::kMostManifestBytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const size_t end = text.find('\n');
@@ -342,7 +340,7 @@ StoreInfo read_manifest(const std::string& store) {
     StoreInfo info = from_json(Json::parse(body));
     info.id = id;
     return info;
-  } catch (const Json::exception& error) {
+  } catch (const JsonError& error) {
     fail(ErrorKind::damaged, "'{}' cannot be understood: {}", path, error.what());
   } catch (const Error& error) {
     fail(ErrorKind::damaged, "'{}' cannot be understood: {}", path, error.what());
@@ -354,7 +352,7 @@ std::string codec_measured(const std::string& store) {
   if (path_kind(path) != PathKind::file) return "";
   try {
     const std::vector<unsigned char> bytes = read_whole_file(path, uint64_t{1} << 16);
-    return Json::parse(bytes.begin(), bytes.end()).at("codec_measured").get<std::string>();
+    return Json::parse(bytes).at("codec_measured").text();
   } catch (const std::exception&) {
     return "";  // only for people to read
   }

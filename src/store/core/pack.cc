@@ -33,8 +33,8 @@ struct PackPlan {
   // `existing`: the store that is appended to, whose chunks and buckets are given.
   PackPlan(const PackOptions& options, const StoreInfo* existing) {
     if (options.memory_bytes < kLeastPackMemory)
-      fail(ErrorKind::memory, "--memory {} is too little to pack in: give at least {}",
-           human_bytes(options.memory_bytes), size_of_at_least(kLeastPackMemory));
+      fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(kLeastPackMemory))},
+           "`memory` {} is too little to pack in", human_bytes(options.memory_bytes));
     const uint64_t own = options.memory_bytes - kProgramBytes;
     piece_bytes = std::clamp<uint64_t>(own / 256 / 4096 * 4096, 32 << 10, 128 << 10);
     longest_line = own / kLineShare;
@@ -45,16 +45,16 @@ struct PackPlan {
       chunk_bytes = existing->chunk_bytes;
       buckets = existing->buckets;
       if (chunk_bytes * buckets > own / 2)
-        fail(ErrorKind::memory,
-             "this store has {} buckets with chunks of {}: to append to it, give --memory {} or more", buckets,
-             human_bytes(chunk_bytes), size_of_at_least(2 * chunk_bytes * buckets + kProgramBytes));
+        fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(2 * chunk_bytes * buckets + kProgramBytes))},
+             "to append to this store, which has {} buckets with chunks of {}, `memory` {} is too little", buckets,
+             human_bytes(chunk_bytes), human_bytes(options.memory_bytes));
       choose_threads(options.threads, own);
       return;
     }
     const uint64_t bucket_bytes = own / 4;
     chunk_bytes = options.chunk_bytes.value_or(std::clamp<uint64_t>(bucket_bytes / 32 / 4096 * 4096, 0, kUsualChunk));
     if (chunk_bytes < format::kSmallestChunkBytes || chunk_bytes > bucket_bytes)
-      fail(ErrorKind::usage, "--chunk-bytes {} must be between 4K and, with this --memory, {}",
+      fail(ErrorKind::usage, "`chunk_bytes` {} must be between 4K and, with this `memory`, {}",
            human_bytes(chunk_bytes), human_bytes(bucket_bytes));
     buckets = static_cast<uint32_t>(std::clamp<uint64_t>(bucket_bytes / chunk_bytes, 1, kUsualBuckets));
     choose_threads(options.threads, own);
@@ -229,10 +229,9 @@ void Packer::check_disk(const Sample& sample) const {
   const auto needed = static_cast<uint64_t>(share * static_cast<double>(source_.total_bytes()));
   const uint64_t free = free_disk_bytes(writer_.folder());
   if (needed / 2 > free)
-    fail(ErrorKind::io,
-         "the store would need about {} and the disk of '{}' has {} free: free some space, or put the store on another "
-         "disk (pack: -o, train: --store)",
-         human_bytes(needed), writer_.folder(), human_bytes(free));
+    fail(ErrorKind::io, {say("free some space"), say("put the store on another disk (pack: `output`, train: `store`)")},
+         "the store would need about {} and the disk of '{}' has {} free", human_bytes(needed), writer_.folder(),
+         human_bytes(free));
 }
 
 bool Packer::read_text(TextPiece& text) {
@@ -327,12 +326,10 @@ void Packer::route(const Piece& piece) {
   last_input_ = piece.text.input;
   if (piece.text.too_long)
     fail(ErrorKind::memory,
-         "{}:{}:1: this line is longer than {}, the most that --memory {} can take: give --memory {} or "
-         "more",
-         source_.name(piece.text.input), lines_before_ + 1, human_bytes(plan_.longest_line),
-         human_bytes(options_.memory_bytes),
-         size_of_at_least(kLineShare * (piece.text.line_bytes + (piece.text.line_bytes >> 4)) + kProgramBytes +
-                          (uint64_t{1} << 20)));
+         {give_at_least("memory", size_of_at_least(kLineShare * (piece.text.line_bytes + (piece.text.line_bytes >> 4)) +
+                                                   kProgramBytes + (uint64_t{1} << 20)))},
+         "{}:{}:1: this line is longer than {}, the most that `memory` {} can take", source_.name(piece.text.input),
+         lines_before_ + 1, human_bytes(plan_.longest_line), human_bytes(options_.memory_bytes));
   if (piece.has_features) writer_.saw_indices(piece.smallest, piece.largest);
   auto bad = piece.bad.begin();
   for (size_t i = 0; i <= piece.rows.size(); ++i) {
@@ -351,13 +348,13 @@ void Packer::route(const Piece& piece) {
 void Packer::refuse(const Piece& piece, const BadLine& bad) {
   const std::string_view text(reinterpret_cast<const char*>(piece.text.text.data()) + bad.begin, bad.length);
   if (++report_.bad_rows > options_.max_bad_rows) {
-    std::string message = describe_bad_line(source_.name(piece.text.input), lines_before_ + bad.line + 1, bad, text);
+    const std::string message =
+        describe_bad_line(source_.name(piece.text.input), lines_before_ + bad.line + 1, bad, text);
     if (options_.max_bad_rows > 0)
-      message +=
-          fmt::format("\nthis is bad row {}, and --max-bad-rows allows {}", report_.bad_rows, options_.max_bad_rows);
-    else
-      message += "\n(--max-bad-rows N --rejects FILE would skip such rows and keep them in FILE)";
-    throw Error(ErrorKind::input, message);
+      fail(ErrorKind::input, "{}\nthis is bad row {}, and `max_bad_rows` allows {}", message, report_.bad_rows,
+           options_.max_bad_rows);
+    throw Error(ErrorKind::input, message,
+                {say("skip such rows with `max_bad_rows` N and keep them in a file with `rejects` FILE")});
   }
   if (weights_) weights_->next();
   if (rejects_.is_open()) {

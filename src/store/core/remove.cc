@@ -234,7 +234,8 @@ RemoveReport remove_segment(const std::string& path, uint64_t number, const Remo
   const auto segment = std::find_if(info.segments.begin(), info.segments.end(),
                                     [&](const SegmentInfo& candidate) { return candidate.number == number; });
   if (segment == info.segments.end())
-    fail(ErrorKind::input, "'{}' has no segment {}: 'linblock info {}' lists them", path, number, path);
+    fail(ErrorKind::input, {say("choose one of those that 'linblock info {}' lists", path)}, "'{}' has no segment {}",
+         path, number);
   const auto position = static_cast<uint32_t>(segment - info.segments.begin());
   std::vector<size_t> chunks;
   std::vector<uint64_t> still_removed;

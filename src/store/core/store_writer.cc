@@ -41,8 +41,8 @@ StoreWriter::StoreWriter(const std::string& path) : path_(path) {
     case PathKind::absent: break;
     case PathKind::directory:
       if (holds_manifest(path_))
-        fail(ErrorKind::usage,
-             "'{}' exists already: remove it, choose another name, or add rows with 'linblock append'", path_);
+        fail(ErrorKind::usage, {say("remove it"), say("choose another name"), say("add rows with 'linblock append'")},
+             "'{}' exists already", path_);
       fail(ErrorKind::usage, "'{}' is a directory and not a store: choose another name for the store", path_);
     default: fail(ErrorKind::usage, "'{}' exists and is not a directory: choose another name for the store", path_);
   }
@@ -55,7 +55,7 @@ StoreWriter::StoreWriter(const std::string& path) : path_(path) {
   const bool created = path_kind(folder_) == PathKind::absent;
   if (created) make_directory(folder_);
   try {
-    expect_own(folder_, store_directory(), "move it away, or choose another name for the store");
+    expect_own(folder_, store_directory(), {say("move it away"), say("choose another name for the store")});
     lock_.emplace(FileLock::acquire(folder_ + "/" + format::kLockName, "packing", path_));
     remove_own_files(folder_, store_directory(), format::kLockName);
   } catch (...) {
@@ -116,8 +116,8 @@ StoreInfo StoreWriter::enter(const StoreInfo& rows, const std::string& path, con
   info_.axis = axis;
   lock_.emplace(FileLock::acquire(path + "/" + format::kLockName, purpose));
   if (read_manifest(path).id != rows.id)
-    fail(ErrorKind::io, "'{}' was changed by another process just now: run 'linblock {} {}' again", path, command,
-         path);
+    fail(ErrorKind::io, {say("run 'linblock {} {}' again", command, path)},
+         "'{}' was changed by another process just now", path);
   if (is_link(folder))
     fail(ErrorKind::usage, "'{}' is a symbolic link, and linblock does not write through it: remove the link", folder);
   if (path_kind(folder) == PathKind::absent) {
@@ -134,7 +134,8 @@ StoreInfo StoreWriter::enter(const StoreInfo& rows, const std::string& path, con
       remove_own_file(folder, store_directory(), format::kManifestName);
     }
   if (old.axis != axis)
-    fail(ErrorKind::usage, "'{}' is a store of rows, and 'linblock {}' writes there: move it away", folder, command);
+    fail(ErrorKind::usage, {say("move it away")}, "'{}' is a store of rows, and 'linblock {}' writes there", folder,
+         command);
   remove_leftovers(folder, old);
   return old;
 }
@@ -162,8 +163,8 @@ std::unique_ptr<StoreWriter> StoreWriter::index_of(const Store& rows, const Stor
   StoreInfo& info = writer->info_;
   if (extended != nullptr) {
     if (old.id != extended->id)
-      fail(ErrorKind::io, "the index of '{0}' was changed by another process just now: run 'linblock index {0}' again",
-           rows.path());
+      fail(ErrorKind::io, {say("run 'linblock index {}' again", rows.path())},
+           "the index of '{}' was changed by another process just now", rows.path());
     info = old;
   } else {
     info.next_segment = old.new_segment_number();
@@ -278,9 +279,8 @@ void StoreWriter::saw_indices(uint32_t smallest, uint32_t largest) {
   if (smallest == 0 && info_.index_base == 1) {
     if (info_.index_base_given || (appending_ && info_.has_features))
       fail(ErrorKind::input,
-           "feature index 0 in data that is numbered from 1{}: number the features as in the store, or "
-           "pack all of the data together with --index-base 0",
-           appending_ ? " in this store" : "");
+           {say("number the features as in the store"), say("pack all of the data together with `index_base` 0")},
+           "feature index 0 in data that is numbered from 1{}", appending_ ? " in this store" : "");
     info_.index_base = 0;
   }
   info_.largest_index = info_.has_features ? std::max(info_.largest_index, largest) : largest;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -43,8 +43,7 @@ Wanted resolve(const Store& rows, const ForestOptions& options) {
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::damaged) throw;
       if (!options.force)
-        fail(ErrorKind::damaged, "{}; the rows are whole: 'linblock index {} --force' makes the index again",
-             error.what(), rows.path());
+        fail(ErrorKind::damaged, {rebuild("index", rows.path())}, "{}; the rows are whole", error.sentence());
     }
   const ForestInfo made =
       old ? old->forest : ForestInfo{.tree_rows = kDefaultTreeRows, .branch = kDefaultBranch, .bias = -1};
@@ -56,12 +55,12 @@ Wanted resolve(const Store& rows, const ForestOptions& options) {
   forest.page_bytes = options.page_bytes.value_or(made.page_bytes);
   wanted.seed = options.seed.value_or(old ? old->seed : 1);
   if (forest.tree_rows == 0)
-    fail(ErrorKind::usage, "a tree of an index has at least one row: give --tree-rows 1 or more");
+    fail(ErrorKind::usage, {give_at_least("tree_rows", "1")}, "a tree of an index has at least one row");
   if (forest.branch < format::kLeastBranch || forest.branch > format::kMostBranch)
-    fail(ErrorKind::usage, "--branch is {}, and must be from {} to {}", forest.branch, format::kLeastBranch,
+    fail(ErrorKind::usage, "`branch` is {}, and must be from {} to {}", forest.branch, format::kLeastBranch,
          format::kMostBranch);
   if (forest.page_bytes != 0 && (forest.page_bytes < format::kSmallestChunkBytes || forest.page_bytes > kMostPageBytes))
-    fail(ErrorKind::usage, "--page-bytes is {}, and must be from {} to {}", forest.page_bytes,
+    fail(ErrorKind::usage, "`page_bytes` is {}, and must be from {} to {}", forest.page_bytes,
          format::kSmallestChunkBytes, kMostPageBytes);
   const bool same = old && !options.force && forest.tree_rows == made.tree_rows && forest.branch == made.branch &&
                     forest.bias == made.bias && forest.page_bytes == made.page_bytes && wanted.seed == old->seed;
@@ -104,9 +103,9 @@ class ForestPlan {
     const uint64_t least_products = products_bytes(0);
     least_bytes = fixed + on_their_way(1) + least_tree + least_products;
     if (least_bytes > options.memory_bytes)
-      fail(ErrorKind::memory,
-           "to index this store, whose chunks take up to {} in memory as part of a tree, give --memory {} or more",
-           human_bytes(least_tree), size_of_at_least(least_bytes));
+      fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(least_bytes))},
+           "to index this store, whose chunks take up to {} in memory as part of a tree, `memory` {} is too little",
+           human_bytes(least_tree), human_bytes(options.memory_bytes));
     threads = std::max<size_t>(1, options.threads);
     const uint64_t rest = options.memory_bytes - fixed;
     // How large a tree may be does not depend on the threads, so neither does what is written.
@@ -329,7 +328,7 @@ class Building {
 void note_seconds(const std::string& index, double seconds, bool extended) {
   try {
     const double before = extended ? forest_build_seconds(parent_directory(index)) : 0;
-    const std::string text = nlohmann::ordered_json{{"seconds", before + seconds}}.dump() + "\n";
+    const std::string text = Json{{"seconds", before + seconds}}.dump() + "\n";
     replace_file(index + "/" + format::kBuiltName, {reinterpret_cast<const unsigned char*>(text.data()), text.size()},
                  format::kBuiltBeginning);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): nothing depends on it

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/random.h"
 #include "store/chunk/format.h"
 
@@ -118,7 +119,8 @@ ForestFileWriter::ForestFileWriter(const std::string& index, uint64_t seal, uint
 
 void ForestFileWriter::add_tree(uint32_t nodes, std::span<const uint32_t> parents_of_pages) {
   if (page_parents_.size() + parents_of_pages.size() >= kNoNode || places_.size() + nodes >= kNoNode)
-    fail(ErrorKind::input, "an index has at most {} pages and nodes: make it with a larger --page-bytes", kNoNode);
+    fail(ErrorKind::input, {say("make it with larger `page_bytes`")}, "an index has at most {} pages and nodes",
+         kNoNode);
   trees_.emplace_back(nodes, static_cast<uint32_t>(parents_of_pages.size()));
   page_parents_.insert(page_parents_.end(), parents_of_pages.begin(), parents_of_pages.end());
 }
@@ -176,7 +178,7 @@ ForestFile::ForestFile(const std::string& index, const StoreInfo& info, const Fo
     : seal_(info.seal), number_(trees.number) {
   const std::string path = forest_path(index, trees.number);
   const auto refuse = [&](const char* why) {
-    fail(ErrorKind::damaged, "'{}' is damaged: {}; make the index again with 'linblock index --force'", path, why);
+    fail(ErrorKind::damaged, {rebuild("index", parent_directory(index))}, "'{}' is damaged: {}", path, why);
   };
   expect_present(path);
   file_ = File::open_read(path);
@@ -246,8 +248,8 @@ ForestNode ForestFile::read_node(uint32_t node) const {
   file_.read_exactly_at(bytes, offsets_[node]);
   const std::string where = fmt::format("'{}', node {} at offset {},", file_.path(), node, offsets_[node]);
   if (checksum(bytes, node_seed(seal_, number_, node)) != place.checksum)
-    fail(ErrorKind::damaged,
-         "{} is damaged: its checksum does not match; make the index again with 'linblock index --force'", where);
+    fail(ErrorKind::damaged, {rebuild("index", parent_directory(parent_directory(file_.path())))},
+         "{} is damaged: its checksum does not match", where);
   return decode_node(bytes, where);
 }
 

@@ -1,9 +1,10 @@
 #include "store/index/metric_forest.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
 
 namespace linblock {
 
@@ -40,7 +41,7 @@ double forest_build_seconds(const std::string& store) {
   if (path_kind(path) != PathKind::file) return 0;
   try {
     const std::vector<unsigned char> bytes = read_whole_file(path, uint64_t{1} << 16);
-    return nlohmann::json::parse(bytes.begin(), bytes.end()).at("seconds").get<double>();
+    return Json::parse(bytes).at("seconds").number();
   } catch (const std::exception&) {
     return 0;
   }
@@ -50,15 +51,13 @@ MetricForest MetricForest::open(const Store& rows) {
   const std::string& path = rows.path();
   switch (forest_state(rows)) {
     case ForestState::absent:
-      fail(ErrorKind::input, "'{}' has no index yet: make it with 'linblock index {}'", path, path);
+      fail(ErrorKind::input, {say("make it with 'linblock index {}'", path)}, "'{}' has no index yet", path);
     case ForestState::stale:
-      fail(ErrorKind::input,
-           "the index of '{}' is stale: its rows have changed since; make it again with 'linblock index {}'", path,
-           path);
+      fail(ErrorKind::input, {say("make it again with 'linblock index {}'", path)},
+           "the index of '{}' is stale: its rows have changed since", path);
     case ForestState::behind:
-      fail(ErrorKind::input,
-           "the index of '{}' is behind: rows were appended since; 'linblock index {}' adds trees for them", path,
-           path);
+      fail(ErrorKind::input, {say("add trees for them with 'linblock index {}'", path)},
+           "the index of '{}' is behind: rows were appended since", path);
     case ForestState::fresh: break;
   }
   MetricForest forest = open_pages(Store::open(index_path(path)));
@@ -69,7 +68,7 @@ MetricForest MetricForest::open(const Store& rows) {
 
 MetricForest MetricForest::open_pages(Store pages) {
   if (pages.info().axis != Axis::forest)
-    fail(ErrorKind::damaged, "'{}' holds no index; make it again with 'linblock index --force'", pages.path());
+    fail(ErrorKind::damaged, {rebuild("index", parent_directory(pages.path()))}, "'{}' holds no index", pages.path());
   return MetricForest(std::move(pages));
 }
 
@@ -143,8 +142,8 @@ uint64_t MetricForest::table_bytes() const {
 
 void check_forest(const MetricForest& forest) {
   const auto refuse = [&](const char* why) {
-    fail(ErrorKind::damaged, "the trees of '{}' are damaged: {}; make the index again with 'linblock index --force'",
-         forest.pages().path(), why);
+    fail(ErrorKind::damaged, {rebuild("index", parent_directory(forest.pages().path()))},
+         "the trees of '{}' are damaged: {}", forest.pages().path(), why);
   };
   std::vector<uint32_t> rows_below(forest.nodes(), 0);
   std::vector<uint8_t> page_seen(forest.pages().chunks().size(), 0);

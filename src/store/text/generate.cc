@@ -160,16 +160,16 @@ class Generator {
 }  // namespace
 
 void check(const GenerateOptions& options) {
-  if (options.rows == 0) fail(ErrorKind::usage, "--rows must be at least 1");
-  if (options.skip > 0 && options.sorted) fail(ErrorKind::usage, "--skip and --sorted do not go together");
+  if (options.rows == 0) fail(ErrorKind::usage, "`rows` must be at least 1");
+  if (options.skip > 0 && options.sorted) fail(ErrorKind::usage, "`skip` and `sorted` do not go together");
   if (options.features == 0 || options.features > format::kLargestIndex)
-    fail(ErrorKind::usage, "--features must be between 1 and {}", format::kLargestIndex);
+    fail(ErrorKind::usage, "`features` must be between 1 and {}", format::kLargestIndex);
   if (options.classes < 2 || options.classes > format::kMostLabels)
-    fail(ErrorKind::usage, "--classes must be between 2 and {}", format::kMostLabels);
-  if (options.threads == 0) fail(ErrorKind::usage, "--threads must be at least 1");
+    fail(ErrorKind::usage, "`classes` must be between 2 and {}", format::kMostLabels);
+  if (options.threads == 0) fail(ErrorKind::usage, "`threads` must be at least 1");
   if (options.kind == DataKind::documents && (options.nonzeros == 0 || options.nonzeros > options.features))
-    fail(ErrorKind::usage, "--nonzeros must be between 1 and --features ({})", options.features);
-  if (!(options.noise >= 0 && options.noise <= 1)) fail(ErrorKind::usage, "--noise must be between 0 and 1");
+    fail(ErrorKind::usage, "`nonzeros` must be between 1 and `features` ({})", options.features);
+  if (!(options.noise >= 0 && options.noise <= 1)) fail(ErrorKind::usage, "`noise` must be between 0 and 1");
 }
 
 void generate(const GenerateOptions& options, const std::function<void(std::string_view)>& sink) {

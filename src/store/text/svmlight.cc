@@ -57,9 +57,8 @@ const char* token_end(const char* at) {
 // What a label that is no number may come from, and what to do.
 std::string guess(const char* begin, const char* end) {
   if (std::any_of(begin, end, [](char c) { return c == ',' || c == ';'; }))
-    return ": is this CSV? svmlight text is expected, 'label index:value ...'; 'linblock pack --help' has a command "
-           "that "
-           "converts it";
+    return ": is this CSV? svmlight text is expected, 'label index:value ...'; the help of 'linblock pack' has a "
+           "command that converts it";
   if (std::isalpha(static_cast<unsigned char>(*begin)) != 0 || *begin == '"')
     return ": labels are whole numbers; give each class one, such as with sed 's/^spam /1 /'";
   return "";
@@ -134,8 +133,8 @@ class SvmlightParser {
         line, line + length, [](char c) { return static_cast<unsigned char>(c) < 32 && c != '\t' && c != '\r'; });
     if (binary != line + length)
       complaint_ = {binary,
-                    fmt::format("byte {:#04x} is not text: is this a binary file? svmlight text or a gz, bz2, xz "
-                                "or zst of it is expected",
+                    fmt::format("byte {:#04x} is not text: is this a binary file? svmlight text or a gz, bz2, xz, "
+                                "zst or lz4 of it is expected",
                                 static_cast<unsigned char>(*binary))};
     out_.bad_.push_back({.line = out_.lines_ - 1,
                          .column = static_cast<size_t>(complaint_.at - line) + 1,
@@ -232,8 +231,8 @@ class SvmlightParser {
     const char* const end = token_end(token);
     const bool table = first && std::find(token, end, ':') == end;
     return complain(at, fmt::format("feature {} has no value: 'index:value' is expected{}", quoted(token),
-                                    table ? "; is this a table of numbers? 'linblock pack --help' has a command that "
-                                            "converts it"
+                                    table ? "; is this a table of numbers? The help of 'linblock pack' has a command "
+                                            "that converts it"
                                           : ""));
   }
 
@@ -245,8 +244,8 @@ class SvmlightParser {
   [[gnu::noinline]] const char* misplaced_index(const char* token, uint64_t index, size_t first) {
     if (count_ == first)
       return complain(token,
-                      "feature index 0 in data that is numbered from 1: use --index-base 0 or auto, or number the "
-                      "features from 1");
+                      library_text("feature index 0 in data that is numbered from 1: use `index_base` 0 or auto, or "
+                                   "number the features from 1"));
     if (index == index_[count_ - 1])
       return complain(token,
                       fmt::format("feature index {} stands twice in this row: add the values up or drop one", index));

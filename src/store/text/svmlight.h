@@ -19,7 +19,7 @@ struct BadLine {
   size_t begin = 0;
   size_t length = 0;  // without the end of the line
   size_t rows_before = 0;
-  std::string reason;  // what is wrong, and the remedy
+  std::string reason;  // what is wrong, and the remedy, as library text
 };
 
 // Rows side by side; its memory is used again for the next text.

@@ -62,9 +62,9 @@ class TextSource::Stream {
 
   [[noreturn]] void fail_too_large() const {
     fail(
-        ErrorKind::memory,
+        ErrorKind::memory, {say("give more `memory`"), say("decompress it first")},
         "'{}' was compressed with a large window or large blocks: it takes {} of memory to decompress, and {} are left "
-        "for that; give more --memory, or decompress it first",
+        "for that",
         file_.path(), human_bytes(decoder_->memory_bytes()), human_bytes(most_decoding_));
   }
 

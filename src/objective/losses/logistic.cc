@@ -1,6 +1,4 @@
-#include "objective/loss.h"
-
-#include "base/error.h"
+#include "objective/losses/logistic.h"
 
 namespace linblock {
 
@@ -31,13 +29,6 @@ double Logistic::dual_step(double alpha, double margin, double norm2, double cos
   // Rounding must not reach the bounds, where the slope is infinite.
   const double least = cost * 1e-15;
   return std::clamp(result, std::min(least, cost / 2), cost - least);
-}
-
-AnyLoss loss_of(std::string_view name) {
-  if (name == Hinge::kName) return Hinge{};
-  if (name == SquaredHinge::kName) return SquaredHinge{};
-  if (name == Logistic::kName) return Logistic{};
-  fail(ErrorKind::usage, "'{}' is not a loss: choose hinge, squared-hinge or logistic", name);
 }
 
 }  // namespace linblock

@@ -7,9 +7,12 @@
 //           `inner` rounds a block is BLOCK-L-N, `converge` BLOCK-L-D. Fixed blocks are the paper's; recomposed ones
 //           are drawn anew each pass. Several tasks: Algorithm 5, each block read once for all of them.
 // Reads:    the whole store once a pass, and once for each certificate; nothing after the first pass where it fits.
+#include "solve/dual/dual.h"
+
 #include <algorithm>
 #include <cmath>
 
+#include "solve/core/row_plan.h"
 #include "solve/core/tasks.h"
 #include "solve/dual/dual_descent.h"
 
@@ -30,7 +33,7 @@ void use_idle_time(const PassReport& pass, Plan& plan) {
 
 class DualBlockRun {
  public:
-  DualBlockRun(const Problem& problem, const SolveOptions& options, const DualBlock& method,
+  DualBlockRun(const Problem& problem, const SolveOptions& options, const Dual& method,
                std::vector<Solution>& solutions, const Context& context)
       : problem_(problem), options_(options), method_(method), solutions_(solutions), run_(problem, options, context) {
     const Plan& plan = run_.plan();
@@ -54,14 +57,13 @@ class DualBlockRun {
     // Those that a start brings along may be in a file though they would fit the memory.
     duals_in_file_ =
         std::any_of(solutions.begin(), solutions.end(), [](const auto& one) { return one.duals.in_file(); });
-    if (const auto checkpoint = run_.take_checkpoint()) {
-      new_chunks_.resize(checkpoint->count<uint32_t>("new chunks"));
-      checkpoint->take("new chunks", std::span<uint32_t>(new_chunks_));
+    run_.restore([&](FieldReader& from) {
+      from("new_chunks", new_chunks_);
       const BlockOrder order = order_of(run_.pass);
-      tasks_.restore(*checkpoint, [&](auto& task) {
-        task.descent.restore(*checkpoint, task.name, order, task.done ? order.ends.size() : run_.block);
+      tasks_.restore(from, [&](auto& task, FieldReader& own) {
+        task.descent.restore(own, order, task.done ? order.ends.size() : run_.block);
       });
-    }
+    });
   }
 
   Summary solve() {
@@ -71,7 +73,7 @@ class DualBlockRun {
       if (!run_.plan().settled) {
         use_idle_time(report, run_.plan());
         // What was measured is kept before it takes effect; nothing to gain, nothing to keep.
-        if (run_.plan().idle > 0) run_.save([&](SnapshotWriter& to) { save(to); });
+        if (run_.plan().idle > 0) run_.save([&](FieldWriter& to) { save(to); });
       }
       // Fixed blocks promise each task the bits that it would have alone, so their certificates never wait for others.
       const bool waits = run_.plan().rows == RowsHeld::streamed && method_.schedule == Schedule::recomposed;
@@ -89,8 +91,8 @@ class DualBlockRun {
     BlockOrder order = order_of_pass(*problem_.store,
                                      {.schedule = method_.schedule,
                                       .chunks_per_block = run_.plan().chunks_per_block,
-                                      .blocks = method_.blocks,
-                                      .sequence = method_.sequence,
+                                      .blocks = method_.blocks.value_or(0),
+                                      .sequence = method_.block_order,
                                       .seed = options_.seed},
                                      static_cast<uint64_t>(pass));
     if (pass == 1 && !new_chunks_.empty()) {
@@ -109,17 +111,17 @@ class DualBlockRun {
            });
   }
 
-  void save(SnapshotWriter& to) const {
-    to.put("new chunks", std::span<const uint32_t>(new_chunks_));
+  void save(FieldWriter& to) const {
+    to("new_chunks", new_chunks_);
     tasks_.save(to);
   }
 
   void work_on_pass() {
     const Plan& plan = run_.plan();
     const auto tasks = tasks_.in_work();
-    const DualDescent::Rounds rounds{.most = method_.converge ? kConvergeRounds : static_cast<int>(plan.inner),
-                                     .converge = method_.converge,
-                                     .kept_join = method_.inner > 0 || method_.converge};
+    const DualDescent::Rounds rounds{.most = method_.inner.converge ? kConvergeRounds : static_cast<int>(plan.inner),
+                                     .converge = method_.inner.converge,
+                                     .kept_join = !method_.inner.is_auto()};
     for (auto* task : tasks) {
       if (run_.block == 0) task->descent.begin_pass(run_.pass);
       task->descent.set_idle(plan.idle);
@@ -132,12 +134,12 @@ class DualBlockRun {
           return run_.for_each_task(tasks.size(),
                                     [&](size_t i) { return tasks[i]->descent.solve_block(block, number, own); });
         },
-        [&](SnapshotWriter& to) { save(to); }, duals_in_file_);
+        [&](FieldWriter& to) { save(to); }, duals_in_file_);
   }
 
   const Problem& problem_;
   const SolveOptions& options_;
-  const DualBlock& method_;
+  const Dual& method_;
   std::vector<Solution>& solutions_;
   Run run_;
   Tasks<DualDescent> tasks_;
@@ -147,9 +149,30 @@ class DualBlockRun {
 
 }  // namespace
 
-Summary solve_dual_block(const Problem& problem, const SolveOptions& options, const DualBlock& method,
-                         std::vector<Solution>& solutions, const Context& context) {
-  return DualBlockRun(problem, options, method, solutions, context).solve();
+Plan Dual::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
+  const bool recomposed = schedule == Schedule::recomposed;
+  const bool few_features = recomposed && has_few_features(problem);
+  Plan plan = plan_rows({.weights = problem.weights(),
+                         .bytes_per_weight = sizeof(float) * (few_features ? 2 : 1),
+                         .bytes_per_row = Duals::kBytesPerRow,
+                         .may_be_filed = true,
+                         .v_bytes = problem.weights() * sizeof(double),
+                         .certifies_in_window = true,
+                         .blocks = recomposed ? Blocks::recomposed : Blocks::buckets,
+                         .fixed_blocks = blocks.value_or(0),
+                         .has_working_set = true,
+                         .shares_out_working_set = recomposed,
+                         .working_set_share = cache_fraction,
+                         .few_features = few_features},
+                        problem, options, context);
+  plan.inner = inner.count == 0 ? 1 : static_cast<size_t>(inner.count);
+  plan.settled = !inner.is_auto() || plan.rows != RowsHeld::streamed;
+  return plan;
+}
+
+Summary Dual::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+                    const Context& context) const {
+  return DualBlockRun(problem, options, *this, solutions, context).solve();
 }
 
 }  // namespace linblock

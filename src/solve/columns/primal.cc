@@ -12,9 +12,12 @@
 // Reads:    the columns once a pass, and twice for each certificate; nothing after the first pass where they fit.
 //           Beyond the memory, which the paper leaves open, a pass draws a new order of chunks and cuts blocks from it;
 //           an order is then that of the features within a block.
+#include "solve/columns/primal.h"
+
 #include <cassert>
 
 #include "base/error.h"
+#include "solve/columns/column_plan.h"
 #include "solve/columns/column_run.h"
 #include "solve/columns/column_step.h"
 
@@ -22,13 +25,18 @@ namespace linblock {
 
 namespace {
 
+// Its states can be kept in other ways than as w.x.
+bool has_exponentials(const AnyLoss& loss) {
+  return std::visit([]<class L>(const L&) { return std::tuple_size_v<typename ColumnKinds<L>::Kinds> > 1; }, loss);
+}
+
 class PrimalDescent : public ColumnDescent {
  public:
   PrimalDescent(const Problem& problem, const Task& task, const ColumnRows& shared, const RowFacts& facts,
                 Solution& solution, const std::atomic<bool>* stop, Exponential exponential)
       : ColumnDescent(problem, task, shared, facts, solution, stop),
-        chosen_(!std::holds_alternative<Logistic>(problem.loss) || exponential != Exponential::automatic) {
-    if (!std::holds_alternative<Logistic>(problem.loss)) return;
+        chosen_(!has_exponentials(problem.loss) || exponential != Exponential::automatic) {
+    if (!has_exponentials(problem.loss)) return;
     if (exponential == Exponential::fast) task_.keep_as(FastColumns{});
     if (exponential == Exponential::stored) task_.keep_as(StoredColumns{});
   }
@@ -59,14 +67,12 @@ class PrimalDescent : public ColumnDescent {
     return goes_on;
   }
 
-  void save(SnapshotWriter& to, const std::string& name) const {
-    ColumnDescent::save(to, name);
-    to.put(name + "exponential chosen", uint64_t{chosen_});
+  static void visit_fields(auto& self, auto&& field) {
+    ColumnDescent::visit_fields(self, field);
+    field("exponential_chosen", self.chosen_);
   }
-  void restore(const SnapshotReader& from, const std::string& name) {
-    ColumnDescent::restore(from, name);
-    chosen_ = from.take<uint64_t>(name + "exponential chosen") != 0;
-  }
+  void save(FieldWriter& to) const { visit_fields(*this, to); }
+  void restore(FieldReader& from) { visit_fields(*this, from); }
 
  private:
   // From the first block: stored exponentials are right for any column, but only pay where values are equal.
@@ -95,7 +101,7 @@ class PrimalDescent : public ColumnDescent {
       });
       return all;
     };
-    const ColumnStep found = newton_step(weight, sums, Columns::kBound, change_of);
+    const ColumnStep found = newton_step(weight, sums, columns.bound(), change_of);
     met_slope(found.slope);
     const double next = weight + found.step;
     const double step = next - weight;  // what rounding leaves of it, so that rows and weights agree
@@ -150,16 +156,16 @@ class PrimalDescent : public ColumnDescent {
 
 }  // namespace
 
-Summary solve_primal_column(const Problem& problem, const SolveOptions& options, const PrimalColumn& method,
-                            std::vector<Solution>& solutions, const Context& context) {
-  if (std::holds_alternative<Hinge>(problem.loss))
-    fail(ErrorKind::usage,
-         "coordinate descent over features needs a smooth loss, and the hinge has a corner: use --loss squared-hinge "
-         "or logistic, or --solver dual");
+Plan Primal::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
+  return plan_columns({.bytes_per_weight = 0}, problem, options, context);
+}
+
+Summary Primal::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+                      const Context& context) const {
   return ColumnRun<PrimalDescent>(
-             problem, options, method.order, solutions, context,
+             problem, options, order, solutions, context,
              [&](const Task& task, const ColumnRows& shared, const RowFacts& facts, Solution& solution) {
-               return PrimalDescent(problem, task, shared, facts, solution, context.stop, method.exponential);
+               return PrimalDescent(problem, task, shared, facts, solution, context.stop, exponential);
              })
       .solve();
 }

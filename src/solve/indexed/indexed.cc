@@ -16,6 +16,8 @@
 // over its longest row), and a node's pivot and radius may say the same of a page that was never read. So a check of
 // ALL rows reads only pages where something can have changed, and the last convex problem is certified as with any
 // other method: rows outside the active ones that do not violate have no loss and no dual.
+#include "solve/indexed/indexed.h"
+
 #include <algorithm>
 #include <set>
 
@@ -33,7 +35,7 @@ constexpr double kStartTolerance = 0.01;
 
 class IndexedRun {
  public:
-  IndexedRun(const Problem& problem, const SolveOptions& options, const IndexedBlock& method,
+  IndexedRun(const Problem& problem, const SolveOptions& options, const Indexed& method,
              std::vector<Solution>& solutions, const Context& context)
       : problem_(problem),
         options_(options),
@@ -41,9 +43,6 @@ class IndexedRun {
         forest_(open_forest(problem)),
         run_(problem, options, context),
         cache_(forest_, run_.plan().cache_bytes) {
-    if (method.newton && !std::holds_alternative<SquaredHinge>(problem.loss))
-      fail(ErrorKind::usage, "--block-solver newton needs --loss squared-hinge: {} loss has no curvature at its corner",
-           name_of(problem.loss));
     const uint64_t share = active_bytes(run_.plan());
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
       const std::string files =
@@ -52,18 +51,19 @@ class IndexedRun {
           problem, problem.tasks[i], forest_, cache_,
           IndexedTask::Settings{.query = std::max<size_t>(1, method.query),
                                 .tolerance = options.tolerance,
-                                .descent = {.newton = method.newton,
+                                .descent = {.newton = method.block_solver == BlockSolver::newton,
                                             .seed = mix64(options.seed, i),
                                             .bytes = share,
                                             .files = files,
                                             .give_up = [this] { return run_.gives_up("step"); }}}));
     }
-    if (const auto checkpoint = run_.take_checkpoint()) {
-      for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->restore(*checkpoint, name(i));
+    const bool resumed = run_.restore([&](FieldReader& from) {
+      for (size_t i = 0; i < tasks_.size(); ++i) from(numbered("task", i), *tasks_[i]);
+    });
+    if (resumed)
       share_memory();
-    } else {
+    else
       start();
-    }
   }
 
   Summary solve() {
@@ -85,24 +85,22 @@ class IndexedRun {
       report(working, before);
       const bool all_done = std::all_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->done(); });
       if (all_done || last) return finish_run(all_done ? Termination::converged : run_.limit());
-      run_.end_step([&](SnapshotWriter& to) {
-        for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->save(to, name(i));
+      run_.end_step([&](FieldWriter& to) {
+        for (size_t i = 0; i < tasks_.size(); ++i) to(numbered("task", i), *tasks_[i]);
       });
     }
   }
 
  private:
-  static std::string name(size_t task) { return fmt::format("{} ", task); }
-
   static MetricForest open_forest(const Problem& problem) {
     MetricForest forest = MetricForest::open(*problem.store);
     const double bias = forest.info().bias;
-    if ((bias >= 0) != problem.has_bias() || (problem.has_bias() && bias != problem.bias))
-      fail(ErrorKind::usage,
-           "the index of '{}' was built {}, and this model is to have {}: build it again with 'linblock index {} {}'",
-           problem.store->path(), bias >= 0 ? fmt::format("with --bias {}", bias) : "without a bias",
-           problem.has_bias() ? fmt::format("--bias {}", problem.bias) : "none", problem.store->path(),
-           problem.has_bias() ? fmt::format("--bias {} --force", problem.bias) : "--force");
+    if ((bias >= 0) != problem.has_bias() || (problem.has_bias() && bias != problem.bias)) {
+      const std::string wanted = problem.has_bias() ? library_text("`bias` {}", problem.bias) : "";
+      fail(ErrorKind::usage, {rebuild("index", problem.store->path(), wanted)},
+           "the index of '{}' was built {}, and this model is to have {}", problem.store->path(),
+           bias >= 0 ? library_text("with `bias` {}", bias) : "without a bias", wanted.empty() ? "none" : wanted);
+    }
     return forest;
   }
 
@@ -210,9 +208,13 @@ class IndexedRun {
 
 }  // namespace
 
-Summary solve_indexed_block(const Problem& problem, const SolveOptions& options, const IndexedBlock& method,
-                            std::vector<Solution>& solutions, const Context& context) {
-  return IndexedRun(problem, options, method, solutions, context).solve();
+Plan Indexed::plan(const Problem& problem, const SolveOptions&, const Context& context) const {
+  return plan_indexed(problem, context);
+}
+
+Summary Indexed::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+                       const Context& context) const {
+  return IndexedRun(problem, options, *this, solutions, context).solve();
 }
 
 }  // namespace linblock

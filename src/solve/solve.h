@@ -1,0 +1,21 @@
+// A problem solved by a method of the list.
+#pragma once
+
+#include <vector>
+
+#include "solve/core/solver.h"
+
+namespace linblock {
+
+Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+              const Context& context = {});
+
+// What the memory would be used for. Throws ErrorKind::memory, with numbers and remedies, where there is too little.
+Plan make_plan(const Problem& problem, const SolveOptions& options, const Context& context);
+inline Plan make_plan(const Problem& problem, const AnyMethod& method, const Context& context) {
+  return make_plan(problem, SolveOptions{.method = method}, context);
+}
+// How many of the problem's tasks can be solved together: the most that fit, with their duals in memory if any do.
+size_t tasks_at_once(const Problem& problem, const SolveOptions& options, const Context& context);
+
+}  // namespace linblock

@@ -1,0 +1,51 @@
+// Any bytes as a MANIFEST: refused as damaged, or a store that is written and read again as the same. After a first
+// byte of 'j' the rest is the JSON, and the line with its checksum is made here: else no change would get past it.
+#include <fmt/format.h>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "files.h"
+#include "store/core/manifest.h"
+
+namespace {
+
+using namespace linblock;
+using namespace linblock::fuzz;
+
+std::string with_first_line(std::string_view json) {
+  const uint64_t sum = checksum({reinterpret_cast<const unsigned char*>(json.data()), json.size()});
+  return fmt::format("{} {} {:016x} {}\n", format::kManifestMagic, format::kVersion, sum, json.size()).append(json);
+}
+
+// What a reader computes from numbers that anybody may have written.
+void use(const StoreInfo& info, const std::string& store) {
+  require(info.buckets > 0 && info.chunk_bytes >= format::kSmallestChunkBytes);
+  require(info.feature_numbers() <= uint64_t{format::kLargestIndex} + 1 && info.features() <= info.feature_numbers());
+  require(info.forest.contrast() >= 0 && info.forest.contrast() <= 1);
+  require(info.physical_rows() >= info.rows && info.new_segment_number() > 0);
+  info.bytes();
+  require(!has_leftovers(store, info));
+}
+
+std::string written_again(const MemoryDirectory& store, StoreInfo info) {
+  write_manifest(store.path(), info);
+  return read_file(manifest_path(store.path()));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  static const MemoryDirectory store;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  write_file(manifest_path(store.path()), bytes[0] == 'j' ? with_first_line(bytes.substr(1)) : std::string(bytes));
+  try {
+    const StoreInfo info = read_manifest(store.path());
+    use(info, store.path());
+    const std::string once = written_again(store, info);
+    require(written_again(store, read_manifest(store.path())) == once);
+  } catch (const Error& error) {
+    require(error.kind() == ErrorKind::damaged);
+  }
+  return 0;
+}
