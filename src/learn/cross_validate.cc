@@ -54,7 +54,7 @@ CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const 
   if (result.groups > 1)
     observer.say(fmt::format("{} models do not fit the memory together: {} groups of up to {}, one after another",
                              count, result.groups, (count + result.groups - 1) / result.groups));
-  std::unique_ptr<BlockSource> rows;  // in memory from one group to the next
+  Rows rows;  // in memory from one group to the next
   solving.handed_on = &rows;
   const Stopwatch since;
   Stages stages(context.checkpoint, fmt::format("{}folds: {}\n", identity_of(options, context, store.info()), folds),

@@ -196,7 +196,7 @@ class Training {
         if (options_.calibrate > 0) scores.look_at(block, solutions);
       };
     add_summary(solve(problem, solving, solutions, context), report.summary);
-    if (number + 1 == groups_) rows_.reset();  // what follows needs the memory
+    if (number + 1 == groups_) rows_.release();  // what follows needs the memory
     for (size_t i = 0; i < solutions.size(); ++i) {
       if (state_.wanted()) state_.take_solution(first_of(number) + i, solutions[i]);
       solutions[i].duals = {};
@@ -250,7 +250,7 @@ class Training {
   StateWriter state_;
   const Stopwatch since_;
   std::vector<Sigmoid> calibration_;
-  std::unique_ptr<BlockSource> rows_;  // in memory from one group to the next
+  Rows rows_;  // in memory from one group to the next
 };
 
 }  // namespace

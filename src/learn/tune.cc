@@ -302,9 +302,9 @@ class Path {
   const Problem problem_;
   const std::vector<double> costs_;
   const Stopwatch since_;
-  std::unique_ptr<BlockSource> rows_;  // in memory from one solve to the next
-  bool warm_ = true;                   // each cost begins where the one before it ended
-  size_t models_ = 0;                  // of one cost: folds times classes
+  Rows rows_;          // in memory from one solve to the next
+  bool warm_ = true;   // each cost begins where the one before it ended
+  size_t models_ = 0;  // of one cost: folds times classes
   size_t at_once_ = 1;
   std::vector<Solution> previous_;   // of the last cost
   std::optional<HeldOutRows> last_;  // what they make of the rows

@@ -46,19 +46,13 @@ Run::Run(const Problem& problem, const SolveOptions& options, const Context& con
         summary.plan = resumed_ ? resumed_->take<Plan>("plan") : make_plan(problem, options, context);
         return summary;
       }()),
-      blocks_([&] {
-        const bool several = problem.tasks.size() > 1;
-        if (columns == nullptr && context.handed_on != nullptr && *context.handed_on &&
-            (*context.handed_on)->serves(*problem.store, summary_.plan.rows, several))
-          return std::move(*context.handed_on);
-        if (context.handed_on != nullptr) context.handed_on->reset();  // its memory first
-        if (columns != nullptr)
-          return std::make_unique<BlockSource>(*columns, summary_.plan.rows, summary_.plan.window_bytes,
-                                               context.threads);
-        return std::make_unique<BlockSource>(*problem.store, summary_.plan.rows, summary_.plan.window_bytes,
-                                             context.threads, std::vector<uint32_t>(), several);
-      }()),
-      costs_of_others_(blocks_->costs()) {
+      rows_(context.handed_on != nullptr ? *context.handed_on : own_rows_),
+      costs_of_others_(rows_.costs()) {
+  rows_.hold({.store = columns != nullptr ? columns : problem.store,
+              .held = summary_.plan.rows,
+              .window_bytes = summary_.plan.window_bytes,
+              .threads = context.threads,
+              .decode_blocks = columns == nullptr && problem.tasks.size() > 1});
   context_.on_plan(summary_.plan);
   if (resumed_) restore_position();
 }
@@ -96,16 +90,16 @@ void Run::save(const std::function<void(FieldWriter&)>& save) {
 }
 
 void Run::hold(const std::vector<uint32_t>& chunks) {
-  earlier_costs_ = costs();
-  costs_of_others_ = {};
-  blocks_.reset();  // its memory first
-  blocks_ = std::make_unique<BlockSource>(*problem_.store, chunks.empty() ? summary_.plan.rows : RowsHeld::decoded,
-                                          summary_.plan.window_bytes, context_.threads, chunks);
+  rows_.hold({.store = problem_.store,
+              .held = chunks.empty() ? summary_.plan.rows : RowsHeld::decoded,
+              .window_bytes = summary_.plan.window_bytes,
+              .threads = context_.threads,
+              .only = chunks});
 }
 
 ReadCosts Run::costs() const {
-  ReadCosts sum = earlier_costs_;
-  sum += blocks_->costs();
+  ReadCosts sum = own_costs_;
+  sum += rows_.costs();
   return sum - costs_of_others_;
 }
 
@@ -138,7 +132,7 @@ void Run::work_on_pass(const BlockOrder& order, const std::function<bool(const B
   }
   ReadCosts before = costs();
   bool finished = true;
-  blocks_->for_each(
+  rows_.for_each(
       order,
       [&](const Block& rows, size_t number) {
         const Stopwatch solving;
@@ -221,7 +215,7 @@ template <typename AnyCertifier>
 void Run::certify_pass(std::span<Certifying> those, std::vector<AnyCertifier>& certifiers, size_t number,
                        const BlockOrder& order) {
   for (AnyCertifier& certifier : certifiers) certifier.begin_pass(number);
-  blocks_->for_each(
+  rows_.for_each(
       order,
       [&](const Block& rows, size_t block_number) {
         for (Certifying& one : those)
@@ -291,7 +285,7 @@ void Run::read_for_certificate(const BlockOrder& order, size_t number, size_t re
     last_certify_seconds_ = 0;
     last_certify_costs_ = {};
   }
-  blocks_->for_each(order, [&](const Block& some, size_t at) {
+  rows_.for_each(order, [&](const Block& some, size_t at) {
     work(some, at);
     context_.on_reading(kCertifying, (static_cast<double>(number) +
                                       static_cast<double>(at + 1) / static_cast<double>(order.ends.size())) /
@@ -364,15 +358,12 @@ void Run::give_rows_of_answer() {
   BlockOrder order = certify_order();
   if (columns_ != nullptr) {
     // The columns have done their work: their memory is for rows now.
-    earlier_costs_ = costs();
-    costs_of_others_ = {};
-    blocks_.reset();
-    blocks_ = std::make_unique<BlockSource>(*problem_.store, RowsHeld::streamed, plan.window_bytes, context_.threads);
+    rows_.hold({.store = problem_.store, .window_bytes = plan.window_bytes, .threads = context_.threads});
     uint64_t largest = 1;
     for (const ChunkInfo& chunk : problem_.store->chunks()) largest = std::max(largest, chunk.memory_bytes(true));
     order = BlockOrder::all(*problem_.store, std::clamp<size_t>(plan.window_bytes / 2 / largest, 1, kCertifyChunks));
   }
-  blocks_->for_each(
+  rows_.for_each(
       order,
       [&](const Block& rows, size_t number) {
         context_.on_answer(rows);
@@ -391,8 +382,7 @@ Summary Run::finish(Termination termination, std::vector<Certificate> certificat
   summary_.certificates = std::move(certificates);
   summary_.costs = costs();
   summary_.total_seconds = clock_.seconds();
-  if (columns_ == nullptr && context_.handed_on != nullptr && summary_.plan.rows != RowsHeld::streamed)
-    *context_.handed_on = std::move(blocks_);
+  if (columns_ != nullptr || summary_.plan.rows == RowsHeld::streamed) rows_.release();
   return std::move(summary_);
 }
 

@@ -32,7 +32,7 @@ class Run {
   // What a checkpoint holds of a solver's own: `restore` reads all of it. False: there is no checkpoint.
   bool restore(const std::function<void(FieldReader&)>& restore);
 
-  const std::vector<Chunk>* resident() const { return blocks_->resident(); }
+  const std::vector<Chunk>* resident() const { return rows_.resident(); }
   // As the plan has them.
   Duals make_duals(size_t task = 0) const;
 
@@ -52,7 +52,7 @@ class Run {
   // is ErrorKind::interrupted. For any number of threads.
   bool gives_up(std::string_view what);
   // What such a method has read.
-  void count(const ReadCosts& costs) { earlier_costs_ += costs; }
+  void count(const ReadCosts& costs) { own_costs_ += costs; }
   // A block's work for each of so many tasks, shared out among the threads. False: told to stop half-way.
   bool for_each_task(size_t count, const std::function<bool(size_t number)>& work) const;
   // The pass as it went; estimates and certificate are the solver's to fill in.
@@ -120,9 +120,10 @@ class Run {
   Stopwatch clock_;
   std::optional<FieldReader> resumed_;
   Summary summary_;
-  std::unique_ptr<BlockSource> blocks_;
-  ReadCosts earlier_costs_;    // of what was read before hold()
-  ReadCosts costs_of_others_;  // of rows that were handed on
+  Rows own_rows_;
+  Rows& rows_;
+  ReadCosts own_costs_;        // of a method that reads for itself
+  ReadCosts costs_of_others_;  // who had the rows before
   Stopwatch since_saved_;
   ReadCosts pass_costs_;
   double pass_solve_seconds_ = 0;

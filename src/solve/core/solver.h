@@ -19,7 +19,7 @@
 #include "objective/sparse_duals.h"
 #include "solve/core/plan.h"
 #include "solve/methods.h"
-#include "store/blocks/block_source.h"
+#include "store/blocks/rows.h"
 #include "store/blocks/schedule.h"
 
 namespace linblock {
@@ -133,7 +133,7 @@ struct Context {
   const std::atomic<bool>* stop = nullptr;
   Checkpoint checkpoint = {};
   // Several problems on one store, one after another: rows that all stay in memory are handed on from each to the next.
-  std::unique_ptr<BlockSource>* handed_on = nullptr;
+  Rows* handed_on = nullptr;
 
   bool stopped() const { return stop != nullptr && *stop; }
 };

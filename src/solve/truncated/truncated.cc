@@ -48,7 +48,7 @@ class Outer {
         options_(options),
         solutions_(solutions),
         context_(context),
-        rows_(context.handed_on != nullptr ? context.handed_on : &own_rows_),
+        rows_(context.handed_on != nullptr ? *context.handed_on : own_rows_),
         tasks_(problem.tasks.size()) {
     for (One& task : tasks_) task.known = task.found = RowSet(problem.store->info().next_row_id);
     summary_.plan = make_plan(problem, options, context);
@@ -124,7 +124,7 @@ class Outer {
     inner.on_plan = [](const Plan&) {};
     inner.on_answer = {};
     inner.on_v = {};
-    inner.handed_on = rows_;
+    inner.handed_on = &rows_;
     if (inner.checkpoint.wanted()) {
       inner.checkpoint.path += ".convex";
       inner.checkpoint.identity += fmt::format("convex problem: {}\n", solved_);
@@ -320,21 +320,22 @@ class Outer {
     const std::vector<size_t> those = in_work();
     const Problem part = those.empty() ? convex_ : problem_of(those);
     const Plan plan = make_plan(part, options_, inner_context());
-    const bool at_hand = *rows_ && (*rows_)->resident() != nullptr && !(*rows_)->resident()->empty();
-    const RowsHeld held = plan.columns && !at_hand ? RowsHeld::streamed : plan.rows;
+    const RowsHeld held = plan.columns ? RowsHeld::streamed : plan.rows;
     const ChunkSums chunks(*problem_.store);
     // Where columns were worked on, nothing of them is in memory now: a few chunks of rows have room.
     const uint64_t window = plan.columns ? std::max(plan.window_bytes, chunks.least()) : plan.window_bytes;
-    if (!at_hand)
-      *rows_ = std::make_unique<BlockSource>(*problem_.store, held, window, context_.threads, std::vector<uint32_t>(),
-                                             part.tasks.size() > 1);
+    rows_.hold({.store = problem_.store,
+                .held = held,
+                .window_bytes = window,
+                .threads = context_.threads,
+                .decode_blocks = part.tasks.size() > 1});
     const BlockOrder order =
         BlockOrder::all(*problem_.store,
                         held == RowsHeld::streamed
                             ? std::clamp<size_t>(window / 2 / std::max<uint64_t>(1, chunks.largest), 1, kChunksPerBlock)
                             : kChunksPerBlock);
-    const ReadCosts before = (*rows_)->costs();
-    (*rows_)->for_each(order, [&](const Block& block, size_t number) {
+    const ReadCosts before = rows_.costs();
+    rows_.for_each(order, [&](const Block& block, size_t number) {
       work(block);
       context_.on_reading(purpose, static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
       if (context_.stopped() && context_.checkpoint.wanted())
@@ -343,9 +344,9 @@ class Outer {
             path_kind(context_.checkpoint.path) == PathKind::file ? "goes on from the last checkpoint" : "begins anew");
       return to_the_end || !context_.stopped();
     });
-    const ReadCosts costs = (*rows_)->costs() - before;
+    const ReadCosts costs = rows_.costs() - before;
     summary_.costs += costs;
-    if ((*rows_)->resident() == nullptr) rows_->reset();
+    if (rows_.resident() == nullptr) rows_.release();
     return costs;
   }
 
@@ -452,8 +453,8 @@ class Outer {
   const SolveOptions& options_;
   std::vector<Solution>& solutions_;
   const Context& context_;
-  std::unique_ptr<BlockSource> own_rows_;
-  std::unique_ptr<BlockSource>* rows_;  // in memory from one convex problem to the next
+  Rows own_rows_;
+  Rows& rows_;  // in memory from one convex problem to the next
   std::vector<One> tasks_;
   Summary summary_;
   const Stopwatch clock_;
