@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "solve/core/pass_loop.h"
 #include "solve/truncated/truncated.h"
 
 namespace linblock {
@@ -84,13 +85,66 @@ size_t tasks_at_once(const Problem& problem, const SolveOptions& options, const 
   return 1;
 }
 
+Rows::As rows_of(const Problem& problem, const Context& context, const Plan& plan) {
+  return {.store = problem.store,
+          .held = plan.rows,
+          .window_bytes = plan.window_bytes,
+          .threads = context.threads,
+          .decode_blocks = problem.tasks.size() > 1};
+}
+
+namespace {
+
+template <class M>
+concept Makes = requires(const M method, const Setup& setup) {
+  method.make(setup);
+};
+
+// One pass after another, to the end.
+Summary drive(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
+              const Context& context, Rows& rows) {
+  PassLoop loop(problem, options, solutions, context, rows);
+  while (const auto done = loop.pass()) {
+    if (context.on_v && done->purpose == Pass::Purpose::certify)
+      for (const PartOfV& part : loop.solver().v()) context.on_v(part.task, part.begin, part.v);
+    if (done->report) context.observer(*done->report);
+  }
+  if (context.on_answer) loop.read_rows("to look at the rows with what was learned", context.on_answer);
+  return loop.finish();
+}
+
+}  // namespace
+
+std::unique_ptr<Solver> make_solver(const Problem& problem, const SolveOptions& options,
+                                    std::vector<Solution>& solutions, const Context& context, Plan& plan, Rows& rows) {
+  if (plan.columns)
+    rows.release();  // the solver knows where its columns are
+  else
+    rows.hold(rows_of(problem, context, plan));
+  const Setup setup{problem, options, solutions, context, plan, rows.resident()};
+  return std::visit(
+      [&]<class M>(const M& method) -> std::unique_ptr<Solver> {
+        if constexpr (Makes<M>) return method.make(setup);
+        return nullptr;
+      },
+      options.method);
+}
+
 Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
               const Context& context) {
   check_problem(problem, options.method);
   solutions.resize(problem.tasks.size());
   if (is_wrapped(problem, options.method)) return solve_truncated(problem, options, solutions, context);
-  Summary summary = std::visit([&](const auto& method) { return method.solve(problem, options, solutions, context); },
-                               options.method);
+  Rows own_rows;
+  Rows& rows = context.handed_on != nullptr ? *context.handed_on : own_rows;
+  Summary summary = std::visit(
+      [&]<class M>(const M& method) {
+        if constexpr (Makes<M>)
+          return drive(problem, options, solutions, context, rows);
+        else
+          return method.solve(problem, options, solutions, context);
+      },
+      options.method);
   for (const Certificate& one : summary.certificates)
     if (summary.has_dual && one.contradicts_itself())
       throw std::logic_error(fmt::format(

@@ -3,9 +3,15 @@
 
 #include <vector>
 
-#include "solve/core/solver.h"
+#include "solve/core/pass.h"
 
 namespace linblock {
+
+// How the plan holds the rows.
+Rows::As rows_of(const Problem& problem, const Context& context, const Plan& plan);
+// A method at the beginning of its work. From here on `rows` are held as the plan has them.
+std::unique_ptr<Solver> make_solver(const Problem& problem, const SolveOptions& options,
+                                    std::vector<Solution>& solutions, const Context& context, Plan& plan, Rows& rows);
 
 Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
               const Context& context = {});

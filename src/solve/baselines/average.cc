@@ -10,8 +10,8 @@
 
 #include <algorithm>
 
+#include "solve/core/certify.h"
 #include "solve/core/row_plan.h"
-#include "solve/core/run.h"
 #include "solve/dual/dual_descent.h"
 
 namespace linblock {
@@ -35,6 +35,101 @@ struct Averaging {
   }
 };
 
+class AverageSolver : public Solver {
+ public:
+  explicit AverageSolver(const Setup& setup)
+      : setup_(setup),
+        order_(order_of_pass(*setup.problem.store,
+                             {.schedule = Schedule::fixed,
+                              .chunks_per_block = setup.plan.chunks_per_block,
+                              .sequence = BlockSequence::sequential,
+                              .seed = setup.options.seed},
+                             1)),
+        certify_(setup) {
+    const Problem& problem = setup.problem;
+    for (size_t i = 0; i < problem.tasks.size(); ++i) {
+      Solution& solution = setup.solutions[i];
+      solution.duals = make_duals(setup, i);
+      tasks_.push_back(
+          {.solution = solution,
+           .descent = DualDescent(problem, problem.tasks[i], setup.options.seed, solution, setup.context.stop),
+           .mean = std::vector<float>(problem.weights(), 0)});
+    }
+  }
+
+  std::optional<Pass> next(const Position&) override {
+    if (certify_.in_work()) return certify_.next();
+    certify_.clear();
+    if (termination_) return std::nullopt;
+    for (Averaging& task : tasks_)
+      if (!resumed_) task.descent.begin_pass(1);
+    return Pass{.order = order_};
+  }
+
+  bool work(const Block& block, size_t number) override {
+    if (certify_.in_work()) {
+      certify_.work(block);
+      return true;
+    }
+    const auto share = 1 / static_cast<float>(order_.ends.size());
+    return for_each_task(setup_.context, tasks_.size(),
+                         [&](size_t i) { return tasks_[i].solve_block(block, number, share); });
+  }
+
+  std::optional<PassReport> end_pass(const PassEnd& end) override {
+    if (!certify_.in_work()) {
+      for (Averaging& task : tasks_) task.solution.weights = std::move(task.mean);
+      certify_.begin_all();
+      return std::nullopt;
+    }
+    certify_.end_pass();
+    if (certify_.in_work()) return std::nullopt;
+    PassReport report;
+    for (const Certificate& certificate : certify_.certificates()) {
+      report.add_task(certificate.primal, certificate.dual);
+      if (certificate.gap() > setup_.options.tolerance) ++report.tasks_left;
+      if (!report.certified || certificate.gap() > report.certified->gap()) report.certified = certificate;
+    }
+    const bool stopped = end.limit == Termination::interrupted;
+    termination_ = stopped                  ? Termination::interrupted
+                   : report.tasks_left == 0 ? Termination::converged
+                                            : Termination::pass_limit;
+    return report;
+  }
+
+  std::vector<std::span<const float>> weights() const override { return weights_of(setup_.solutions); }
+  std::vector<PartOfV> v() const override { return certify_.v(); }
+
+  void finish(Summary& summary) override {
+    summary.termination = *termination_;
+    summary.certificates = certify_.certificates();
+  }
+
+  void save(FieldWriter& to) const override {
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      FieldWriter own = to.inside(numbered("task", i));
+      tasks_[i].descent.save(own);
+      own("average", tasks_[i].mean);
+    }
+  }
+  void restore(FieldReader& from, const Position& at) override {
+    resumed_ = true;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      FieldReader own = from.inside(numbered("task", i));
+      tasks_[i].descent.restore(own, order_, at.block);
+      own("average", std::span(tasks_[i].mean));
+    }
+  }
+
+ private:
+  const Setup setup_;
+  const BlockOrder order_;
+  Certify certify_;
+  std::vector<Averaging> tasks_;
+  bool resumed_ = false;
+  std::optional<Termination> termination_;
+};
+
 }  // namespace
 
 Plan Average::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
@@ -46,59 +141,6 @@ Plan Average::plan(const Problem& problem, const SolveOptions& options, const Co
                    problem, options, context);
 }
 
-Summary Average::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                       const Context& context) const {
-  Run run(problem, options, context);
-  const BlockOrder order = order_of_pass(*problem.store,
-                                         {.schedule = Schedule::fixed,
-                                          .chunks_per_block = run.plan().chunks_per_block,
-                                          .sequence = BlockSequence::sequential,
-                                          .seed = options.seed},
-                                         1);
-  const auto share = 1 / static_cast<float>(order.ends.size());
-  std::vector<Averaging> tasks;
-  for (size_t i = 0; i < problem.tasks.size(); ++i) {
-    solutions[i].duals = run.make_duals(i);
-    tasks.push_back({.solution = solutions[i],
-                     .descent = DualDescent(problem, problem.tasks[i], options.seed, solutions[i], context.stop),
-                     .mean = std::vector<float>(problem.weights(), 0)});
-  }
-  const auto save = [&](FieldWriter& to) {
-    for (size_t i = 0; i < tasks.size(); ++i) {
-      FieldWriter own = to.inside(numbered("task", i));
-      tasks[i].descent.save(own);
-      own("average", tasks[i].mean);
-    }
-  };
-  const bool resumed = run.restore([&](FieldReader& from) {
-    for (size_t i = 0; i < tasks.size(); ++i) {
-      FieldReader own = from.inside(numbered("task", i));
-      tasks[i].descent.restore(own, order, run.block);
-      own("average", std::span(tasks[i].mean));
-    }
-  });
-  for (Averaging& task : tasks)
-    if (!resumed) task.descent.begin_pass(1);
-  run.work_on_pass(
-      order,
-      [&](const Block& block, size_t number) {
-        return run.for_each_task(tasks.size(), [&](size_t i) { return tasks[i].solve_block(block, number, share); });
-      },
-      save);
-  for (Averaging& task : tasks) task.solution.weights = std::move(task.mean);
-  PassReport report = run.pass_report();
-  std::vector<Certificate> certificates = run.certify_all(solutions);
-  for (const Certificate& certificate : certificates) {
-    report.add_task(certificate.primal, certificate.dual);
-    if (certificate.gap() > options.tolerance) ++report.tasks_left;
-    if (!report.certified || certificate.gap() > report.certified->gap()) report.certified = certificate;
-  }
-  report.solutions = &solutions;
-  run.report(report);
-  const Termination termination = run.stopped()            ? Termination::interrupted
-                                  : report.tasks_left == 0 ? Termination::converged
-                                                           : Termination::pass_limit;
-  return run.finish(termination, std::move(certificates));
-}
+std::unique_ptr<Solver> Average::make(const Setup& setup) const { return std::make_unique<AverageSolver>(setup); }
 
 }  // namespace linblock

@@ -19,8 +19,8 @@
 #include "base/dot.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "solve/core/certify.h"
 #include "solve/core/row_plan.h"
-#include "solve/core/run.h"
 
 namespace linblock {
 
@@ -165,6 +165,78 @@ class PegasosSteps {
   RowBuffer buffer_;
 };
 
+class PegasosSolver : public Solver {
+ public:
+  PegasosSolver(const Setup& setup, const Pegasos& method) : setup_(setup), certify_(setup) {
+    for (size_t i = 0; i < setup.problem.tasks.size(); ++i)
+      tasks_.emplace_back(setup.problem, setup.problem.tasks[i], method, setup.options.seed, setup.solutions[i]);
+  }
+
+  std::optional<Pass> next(const Position& at) override {
+    if (certify_.in_work()) return certify_.next();
+    certify_.clear();
+    if (limit_) return std::nullopt;
+    for (PegasosSteps& steps : tasks_)
+      if (at.block == 0) steps.begin_pass(at.pass);
+    return Pass{.order = order_of_pass(*setup_.problem.store,
+                                       {.schedule = Schedule::fixed,
+                                        .chunks_per_block = setup_.plan.chunks_per_block,
+                                        .seed = setup_.options.seed},
+                                       static_cast<uint64_t>(at.pass))};
+  }
+
+  bool work(const Block& block, size_t number) override {
+    if (certify_.in_work()) {
+      certify_.work(block);
+      return true;
+    }
+    return for_each_task(setup_.context, tasks_.size(), [&](size_t i) {
+      tasks_[i].solve_block(block, number);
+      return true;
+    });
+  }
+
+  std::optional<PassReport> end_pass(const PassEnd& end) override {
+    if (certify_.in_work()) {
+      certify_.end_pass();
+      limit_ = end.limit;
+      return std::nullopt;
+    }
+    PassReport report;
+    for (PegasosSteps& steps : tasks_) {
+      steps.settle();
+      report.add_task(0.5 * steps.squared_weights() + steps.losses(), 0);
+    }
+    report.tasks_left = tasks_.size();
+    limit_ = end.limit;
+    // The primal of the weights that are saved; without duals it proves nothing.
+    if (limit_) certify_.begin_all();
+    return report;
+  }
+
+  std::vector<std::span<const float>> weights() const override { return weights_of(setup_.solutions); }
+  std::vector<PartOfV> v() const override { return certify_.v(); }
+
+  void finish(Summary& summary) override {
+    summary.has_dual = false;
+    summary.termination = *limit_;
+    summary.certificates = certify_.certificates();
+  }
+
+  void save(FieldWriter& to) const override {
+    for (size_t i = 0; i < tasks_.size(); ++i) to(numbered("task", i), tasks_[i]);
+  }
+  void restore(FieldReader& from, const Position&) override {
+    for (size_t i = 0; i < tasks_.size(); ++i) from(numbered("task", i), tasks_[i]);
+  }
+
+ private:
+  const Setup setup_;
+  Certify certify_;
+  std::vector<PegasosSteps> tasks_;
+  std::optional<Termination> limit_;
+};
+
 }  // namespace
 
 Plan Pegasos::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
@@ -174,43 +246,8 @@ Plan Pegasos::plan(const Problem& problem, const SolveOptions& options, const Co
                    problem, options, context);
 }
 
-Summary Pegasos::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                       const Context& context) const {
-  Run run(problem, options, context);
-  run.summary().has_dual = false;
-  const ScheduleOptions schedule{
-      .schedule = Schedule::fixed, .chunks_per_block = run.plan().chunks_per_block, .seed = options.seed};
-  std::vector<PegasosSteps> tasks;
-  for (size_t i = 0; i < problem.tasks.size(); ++i)
-    tasks.emplace_back(problem, problem.tasks[i], *this, options.seed, solutions[i]);
-  run.restore([&](FieldReader& from) {
-    for (size_t i = 0; i < tasks.size(); ++i) from(numbered("task", i), tasks[i]);
-  });
-  for (;; ++run.pass, run.block = 0) {
-    for (PegasosSteps& steps : tasks)
-      if (run.block == 0) steps.begin_pass(run.pass);
-    run.work_on_pass(
-        order_of_pass(*problem.store, schedule, static_cast<uint64_t>(run.pass)),
-        [&](const Block& block, size_t number) {
-          return run.for_each_task(tasks.size(), [&](size_t i) {
-            tasks[i].solve_block(block, number);
-            return true;
-          });
-        },
-        [&](FieldWriter& to) {
-          for (size_t i = 0; i < tasks.size(); ++i) to(numbered("task", i), tasks[i]);
-        });
-    PassReport report = run.pass_report();
-    for (PegasosSteps& steps : tasks) {
-      steps.settle();
-      report.add_task(0.5 * steps.squared_weights() + steps.losses(), 0);
-    }
-    report.tasks_left = tasks.size();
-    report.solutions = &solutions;
-    run.report(report);
-    // The primal of the weights that are saved; without duals it proves nothing.
-    if (run.last_pass()) return run.finish(run.limit(), run.certify_all(solutions));
-  }
+std::unique_ptr<Solver> Pegasos::make(const Setup& setup) const {
+  return std::make_unique<PegasosSolver>(setup, *this);
 }
 
 }  // namespace linblock

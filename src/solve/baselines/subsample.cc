@@ -14,8 +14,8 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "solve/core/certify.h"
 #include "solve/core/row_plan.h"
-#include "solve/core/run.h"
 #include "solve/dual/dual_descent.h"
 
 namespace linblock {
@@ -42,6 +42,125 @@ std::vector<uint32_t> draw_part(const Store& store, double share, uint64_t bytes
   return chunks;
 }
 
+class SubsampleSolver : public Solver {
+ public:
+  SubsampleSolver(const Setup& setup, double share) : setup_(setup), certify_(setup) {
+    const Plan& plan = setup.plan;
+    // Where rows are streamed, the certificate's sums come out of the window.
+    const uint64_t room = plan.window_bytes - (plan.rows == RowsHeld::streamed ? plan.certify_bytes : 0);
+    order_.chunks = draw_part(*setup.problem.store, share, room, setup.options.seed);
+    // The duals of a block are in memory together: where they come from a file, of as many chunks as the plan has.
+    const auto per_block =
+        plan.duals_in_file ? static_cast<uint32_t>(plan.chunks_per_block) : Subsample::kChunksPerBlock;
+    for (uint32_t end = per_block; end < order_.chunks.size(); end += per_block) order_.ends.push_back(end);
+    order_.ends.push_back(static_cast<uint32_t>(order_.chunks.size()));
+    for (size_t i = 0; i < setup.problem.tasks.size(); ++i) {
+      Solution& solution = setup.solutions[i];
+      if (solution.duals.empty()) solution.duals = make_duals(setup, i);
+      tasks_.emplace_back(setup.problem, setup.problem.tasks[i], setup.options.seed, solution, setup.context.stop);
+      tasks_.back().let_rows_rest();
+    }
+  }
+
+  std::optional<Pass> next(const Position& at) override {
+    if (certify_.in_work()) {
+      Pass pass = certify_.next();
+      pass.rows = limit_ ? all_rows() : part();
+      return pass;
+    }
+    certify_.clear();
+    if (limit_) return std::nullopt;
+    for (DualDescent& descent : tasks_) descent.begin_pass(at.pass);
+    return Pass{.order = order_, .rows = part(), .save_first = setup_.plan.duals_in_file};
+  }
+
+  bool work(const Block& block, size_t number) override {
+    if (certify_.in_work()) {
+      certify_.work(block);
+      return true;
+    }
+    return for_each_task(setup_.context, tasks_.size(),
+                         [&](size_t i) { return tasks_[i].solve_block(block, number, {}); });
+  }
+
+  std::optional<PassReport> end_pass(const PassEnd& end) override {
+    if (certify_.in_work()) {
+      certify_.end_pass();
+      if (!certify_.in_work() && !limit_ && is_settled()) certify_whole(Termination::pass_limit);
+      return std::nullopt;
+    }
+    PassReport report;
+    for (const DualDescent& descent : tasks_) {
+      const double w2 = descent.squared_weights();
+      report.add_task(0.5 * w2 + descent.losses(), descent.dual_values() - 0.5 * w2);
+    }
+    report.tasks_left = tasks_.size();
+    if (end.limit)
+      certify_whole(*end.limit);
+    else if (report.gap_estimate() <= settled())
+      certify_part();
+    return report;
+  }
+
+  std::vector<std::span<const float>> weights() const override { return weights_of(setup_.solutions); }
+  std::vector<PartOfV> v() const override { return certify_.v(); }
+
+  void finish(Summary& summary) override {
+    summary.certificates = certify_.certificates();
+    const bool converged = std::all_of(summary.certificates.begin(), summary.certificates.end(),
+                                       [&](const Certificate& one) { return one.gap() <= setup_.options.tolerance; });
+    summary.termination = converged ? Termination::converged : *limit_;
+  }
+
+  void save(FieldWriter& to) const override {
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      FieldWriter own = to.inside(numbered("task", i));
+      tasks_[i].save(own);
+    }
+  }
+  void restore(FieldReader& from, const Position& at) override {
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      FieldReader own = from.inside(numbered("task", i));
+      tasks_[i].restore(own, order_, at.block);
+    }
+  }
+
+ private:
+  double settled() const { return std::min(kSettled, setup_.options.tolerance); }
+
+  // Estimates leave out rows that rest, so they only say when a look at all of the part is worth it.
+  void certify_part() {
+    std::vector<Certify::One> those;
+    for (size_t i = 0; i < tasks_.size(); ++i)
+      those.push_back({.task = &setup_.problem.tasks[i], .solution = &setup_.solutions[i], .mend_above = settled()});
+    certify_.begin(std::move(those), order_);
+  }
+  bool is_settled() const {
+    return std::all_of(certify_.those().begin(), certify_.those().end(),
+                       [&](const auto& one) { return one.certificate.gap() <= settled(); });
+  }
+  void certify_whole(Termination why) {
+    limit_ = why;
+    certify_.begin_all();
+  }
+
+  Rows::As rows(RowsHeld held, const std::vector<uint32_t>& only) const {
+    return {.store = setup_.problem.store,
+            .held = held,
+            .window_bytes = setup_.plan.window_bytes,
+            .threads = setup_.context.threads,
+            .only = only};
+  }
+  Rows::As part() const { return rows(RowsHeld::decoded, order_.chunks); }
+  Rows::As all_rows() const { return rows(setup_.plan.rows, {}); }
+
+  const Setup setup_;
+  BlockOrder order_;  // of the part
+  Certify certify_;
+  std::vector<DualDescent> tasks_;
+  std::optional<Termination> limit_;  // why the part is not worked on any longer
+};
+
 }  // namespace
 
 // It certifies with its window full.
@@ -55,70 +174,8 @@ Plan Subsample::plan(const Problem& problem, const SolveOptions& options, const 
                    problem, options, context);
 }
 
-Summary Subsample::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                         const Context& context) const {
-  Run run(problem, options, context);
-  BlockOrder order;
-  const Plan& plan = run.plan();
-  // Where rows are streamed, the certificate's sums come out of the window.
-  const uint64_t room = plan.window_bytes - (plan.rows == RowsHeld::streamed ? plan.certify_bytes : 0);
-  order.chunks = draw_part(*problem.store, share.value_or(0), room, options.seed);
-  // The duals of a block are in memory together: where they come from a file, of as many chunks as the plan has.
-  const auto per_block = plan.duals_in_file ? static_cast<uint32_t>(plan.chunks_per_block) : Subsample::kChunksPerBlock;
-  for (uint32_t end = per_block; end < order.chunks.size(); end += per_block) order.ends.push_back(end);
-  order.ends.push_back(static_cast<uint32_t>(order.chunks.size()));
-  run.hold(order.chunks);
-  std::vector<DualDescent> tasks;
-  for (size_t i = 0; i < problem.tasks.size(); ++i) {
-    if (solutions[i].duals.empty()) solutions[i].duals = run.make_duals(i);
-    tasks.emplace_back(problem, problem.tasks[i], options.seed, solutions[i], context.stop);
-    tasks.back().let_rows_rest();
-  }
-  run.restore([&](FieldReader& from) {
-    for (size_t i = 0; i < tasks.size(); ++i) {
-      FieldReader own = from.inside(numbered("task", i));
-      tasks[i].restore(own, order, run.block);
-    }
-  });
-  const double settled = std::min(kSettled, options.tolerance);
-  // Estimates leave out rows that rest, so they only say when a look at all of the part is worth it.
-  const auto is_settled = [&] {
-    std::vector<Run::Certifying> those;
-    for (size_t i = 0; i < tasks.size(); ++i)
-      those.push_back({.task = &problem.tasks[i], .solution = &solutions[i], .mend_above = settled});
-    run.certify(those, &order);
-    return std::all_of(those.begin(), those.end(), [&](const auto& one) { return one.certificate.gap() <= settled; });
-  };
-  for (;; ++run.pass, run.block = 0) {
-    for (DualDescent& descent : tasks) descent.begin_pass(run.pass);
-    run.work_on_pass(
-        order,
-        [&](const Block& block, size_t number) {
-          return run.for_each_task(tasks.size(), [&](size_t i) { return tasks[i].solve_block(block, number, {}); });
-        },
-        [&](FieldWriter& to) {
-          for (size_t i = 0; i < tasks.size(); ++i) {
-            FieldWriter own = to.inside(numbered("task", i));
-            tasks[i].save(own);
-          }
-        },
-        plan.duals_in_file);
-    PassReport report = run.pass_report();
-    for (const DualDescent& descent : tasks) {
-      const double w2 = descent.squared_weights();
-      report.add_task(0.5 * w2 + descent.losses(), descent.dual_values() - 0.5 * w2);
-    }
-    report.tasks_left = tasks.size();
-    report.solutions = &solutions;
-    run.report(report);
-    if (run.last_pass() || (report.gap_estimate() <= settled && is_settled())) break;
-  }
-  const Termination limit = run.last_pass() ? run.limit() : Termination::pass_limit;
-  run.hold({});
-  std::vector<Certificate> certificates = run.certify_all(solutions);
-  const bool converged = std::all_of(certificates.begin(), certificates.end(),
-                                     [&](const Certificate& one) { return one.gap() <= options.tolerance; });
-  return run.finish(converged ? Termination::converged : limit, std::move(certificates));
+std::unique_ptr<Solver> Subsample::make(const Setup& setup) const {
+  return std::make_unique<SubsampleSolver>(setup, share.value_or(0));
 }
 
 }  // namespace linblock

@@ -2,6 +2,7 @@
 // run can start from. Everything that asks about a method asks these members; the list is solve/methods.h.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -14,9 +15,11 @@ namespace linblock {
 struct Context;
 struct Plan;
 struct Problem;
+struct Setup;
 struct SolveOptions;
 struct Solution;
 struct Summary;
+class Solver;
 
 enum class Reads { rows, columns, index };
 enum class TaskKind {
@@ -48,9 +51,8 @@ struct Abilities {
 };
 
 template <class M>
-concept Method = Unit<M> &&
-    requires(const M method, const AnyLoss& loss, const Problem& problem, const SolveOptions& options,
-             std::vector<Solution>& solutions, const Context& context) {
+concept Method = Unit<M> && requires(const M method, const AnyLoss& loss, const Problem& problem,
+                                     const SolveOptions& options, const Context& context) {
   // Of a loss: in words, and as a condition. A refusal is made of both.
   { M::kNeeds } -> std::convertible_to<std::string_view>;
   { M::template kSupports<Hinge> } -> std::convertible_to<bool>;
@@ -59,7 +61,7 @@ concept Method = Unit<M> &&
   { method.check(loss) } -> std::same_as<std::string>;
   // What its memory is used for, in named parts. Throws ErrorKind::memory where there is too little.
   { method.plan(problem, options, context) } -> std::same_as<Plan>;
-  { method.solve(problem, options, solutions, context) } -> std::same_as<Summary>;
+  // At work it is a Solver, which make() gives: solve/core/pass.h.
 };
 
 }  // namespace linblock

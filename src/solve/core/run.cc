@@ -103,11 +103,6 @@ ReadCosts Run::costs() const {
   return sum - costs_of_others_;
 }
 
-Duals make_duals(const Store& store, bool in_file, const Checkpoint& checkpoint, size_t task) {
-  if (!in_file) return Duals(store);
-  return {store, fmt::format("{}.duals{}", checkpoint.path, task == 0 ? "" : fmt::format("-{}", task))};
-}
-
 Duals Run::make_duals(size_t task) const {
   return linblock::make_duals(*problem_.store, summary_.plan.duals_in_file, context_.checkpoint, task);
 }

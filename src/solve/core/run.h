@@ -8,15 +8,9 @@
 #include <string_view>
 
 #include "base/memory.h"
-#include "solve/core/solver.h"
+#include "solve/core/pass.h"
 
 namespace linblock {
-
-// Seconds that a block may still take when told to stop.
-inline constexpr double kPatience = 0.5;
-
-// In memory, or in a file beside the checkpoint, one a task.
-Duals make_duals(const Store& store, bool in_file, const Checkpoint& checkpoint, size_t task);
 
 class Run {
  public:

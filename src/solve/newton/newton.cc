@@ -19,8 +19,8 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "solve/core/certify.h"
 #include "solve/core/row_plan.h"
-#include "solve/core/run.h"
 #include "solve/newton/trust_region.h"
 
 namespace linblock {
@@ -33,40 +33,73 @@ constexpr uint64_t kFewAccumulators = 2;
 constexpr uint64_t kMostAccumulators = 8;
 constexpr uint64_t kNonzerosPerAccumulator = 32;  // for each weight
 
-class NewtonRun {
+class NewtonSolver : public Solver {
  public:
-  NewtonRun(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-            const Context& context)
-      : problem_(problem), context_(context), solutions_(solutions), run_(problem, options, context) {
+  explicit NewtonSolver(const Setup& setup) : setup_(setup) {
+    const Problem& problem = setup.problem;
     for (size_t i = 0; i < problem.tasks.size(); ++i)
-      tasks_.push_back(
-          std::make_unique<TrustRegion>(problem, problem.tasks[i], solutions[i], run_.plan().lanes, options.tolerance));
-    run_.restore([&](FieldReader& from) {
-      for (size_t i = 0; i < tasks_.size(); ++i) from(numbered("task", i), *tasks_[i]);
-    });
+      tasks_.push_back(std::make_unique<TrustRegion>(problem, problem.tasks[i], setup.solutions[i], setup.plan.lanes,
+                                                     setup.options.tolerance));
   }
 
-  Summary solve() {
-    for (;; ++run_.pass, run_.block = 0) {
-      const std::vector<TrustRegion*> tasks = in_work();
-      if (run_.block == 0) begin(tasks);
-      run_.work_on_pass(
-          order_, [&](const Block& block, size_t) { return add(tasks, block); },
-          [&](FieldWriter& to) {
-            for (size_t i = 0; i < tasks_.size(); ++i) to(numbered("task", i), *tasks_[i]);
-          });
-      // Told to stop half-way: sums of a part of the rows say nothing.
-      if (run_.block == order_.ends.size()) end(tasks);
-      const bool done = in_work().empty();
-      const bool last = done || run_.last_pass();
-      if (last) look_at_saved_weights();
-      if (last || std::any_of(tasks.begin(), tasks.end(), [](const auto* task) { return task->moved(); })) report(last);
-      if (last) return run_.finish(done ? termination() : run_.limit(), certificates());
+  std::optional<Pass> next(const Position& at) override {
+    if (phase_ == Phase::finished) return std::nullopt;
+    in_work_ = phase_ == Phase::solving ? working() : all();
+    if (phase_ == Phase::certifying || at.block == 0) begin(in_work_);
+    if (phase_ == Phase::solving) return Pass{.order = order_};
+    return Pass{.purpose = Pass::Purpose::certify, .order = order_, .words = kCertifying};
+  }
+
+  bool work(const Block& block, size_t) override {
+    const size_t lanes = setup_.plan.lanes;
+    for_each_on_threads(setup_.context.threads, in_work_.size() * lanes,
+                        [&](size_t job) { in_work_[job / lanes]->add(block, job % lanes); });
+    return true;
+  }
+
+  std::optional<PassReport> end_pass(const PassEnd& end_of_pass) override {
+    // Told to stop half-way: sums of a part of the rows say nothing.
+    if (end_of_pass.whole) end(in_work_);
+    if (phase_ == Phase::certifying) {
+      phase_ = Phase::finished;
+      termination_ = done_ ? termination() : end_of_pass.limit.value_or(Termination::pass_limit);
+      return report(true);
     }
+    done_ = working().empty();
+    if (done_ || end_of_pass.limit) {
+      // A last reading gives the objective of the weights as they are saved.
+      for (const auto& task : tasks_) task->begin_last();
+      phase_ = Phase::certifying;
+      return std::nullopt;
+    }
+    const bool moved = std::any_of(in_work_.begin(), in_work_.end(), [](const auto* task) { return task->moved(); });
+    return moved ? std::optional(report(false)) : std::nullopt;
+  }
+
+  std::vector<std::span<const float>> weights() const override { return weights_of(setup_.solutions); }
+
+  void finish(Summary& summary) override {
+    summary.termination = termination_;
+    summary.certificates.clear();
+    for (const auto& task : tasks_) summary.certificates.push_back(task->certificate());
+  }
+
+  void save(FieldWriter& to) const override {
+    for (size_t i = 0; i < tasks_.size(); ++i) to(numbered("task", i), *tasks_[i]);
+  }
+  void restore(FieldReader& from, const Position&) override {
+    for (size_t i = 0; i < tasks_.size(); ++i) from(numbered("task", i), *tasks_[i]);
   }
 
  private:
-  std::vector<TrustRegion*> in_work() const {
+  enum class Phase { solving, certifying, finished };
+
+  std::vector<TrustRegion*> all() const {
+    std::vector<TrustRegion*> found;
+    for (const auto& task : tasks_) found.push_back(task.get());
+    return found;
+  }
+  std::vector<TrustRegion*> working() const {
     std::vector<TrustRegion*> found;
     for (const auto& task : tasks_)
       if (task->state() == TrustRegion::State::working) found.push_back(task.get());
@@ -75,32 +108,16 @@ class NewtonRun {
 
   // Between passes a task's vectors are all there is to do: tasks share the threads, or one has them all.
   void begin(const std::vector<TrustRegion*>& tasks) const {
-    for_each_on_threads(context_.threads, tasks.size(), [&](size_t i) { tasks[i]->begin_pass(); });
+    for_each_on_threads(setup_.context.threads, tasks.size(), [&](size_t i) { tasks[i]->begin_pass(); });
   }
   void end(const std::vector<TrustRegion*>& tasks) const {
-    const size_t threads = tasks.size() == 1 ? context_.threads : 1;
-    for_each_on_threads(context_.threads, tasks.size(), [&](size_t i) { tasks[i]->end_pass(threads); });
-  }
-  bool add(const std::vector<TrustRegion*>& tasks, const Block& block) const {
-    const size_t lanes = run_.plan().lanes;
-    for_each_on_threads(context_.threads, tasks.size() * lanes,
-                        [&](size_t job) { tasks[job / lanes]->add(block, job % lanes); });
-    return true;
+    const size_t all_threads = setup_.context.threads;
+    const size_t threads = tasks.size() == 1 ? all_threads : 1;
+    for_each_on_threads(all_threads, tasks.size(), [&](size_t i) { tasks[i]->end_pass(threads); });
   }
 
-  void look_at_saved_weights() {
-    std::vector<TrustRegion*> all;
-    for (const auto& task : tasks_) {
-      task->begin_last();
-      all.push_back(task.get());
-    }
-    begin(all);
-    run_.read_for_certificate(order_, 0, 1, [&](const Block& block, size_t) { add(all, block); });
-    end(all);
-  }
-
-  void report(bool last) {
-    PassReport report = run_.pass_report();
+  PassReport report(bool last) const {
+    PassReport report;
     double squares = 0;
     for (const auto& task : tasks_) {
       const Certificate certificate = task->certificate();
@@ -110,8 +127,7 @@ class NewtonRun {
       squares += task->gradient_norm() * task->gradient_norm();
     }
     report.gradient_norm = std::sqrt(squares);
-    report.solutions = &solutions_;
-    run_.report(report);
+    return report;
   }
 
   Termination termination() const {
@@ -121,18 +137,13 @@ class NewtonRun {
                : Termination::stalled;
   }
 
-  std::vector<Certificate> certificates() const {
-    std::vector<Certificate> all;
-    for (const auto& task : tasks_) all.push_back(task->certificate());
-    return all;
-  }
-
-  const Problem& problem_;
-  const Context& context_;
-  std::vector<Solution>& solutions_;
-  Run run_;
-  const BlockOrder order_ = BlockOrder::all(*problem_.store, run_.plan().chunks_per_block);
+  const Setup setup_;
+  const BlockOrder order_ = BlockOrder::all(*setup_.problem.store, setup_.plan.chunks_per_block);
   std::vector<std::unique_ptr<TrustRegion>> tasks_;  // at fixed places: they point into themselves
+  std::vector<TrustRegion*> in_work_;
+  Phase phase_ = Phase::solving;
+  bool done_ = false;  // no task is left to work on
+  Termination termination_ = Termination::converged;
 };
 
 }  // namespace
@@ -154,9 +165,6 @@ Plan Newton::plan(const Problem& problem, const SolveOptions& options, const Con
       problem, options, context);
 }
 
-Summary Newton::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                      const Context& context) const {
-  return NewtonRun(problem, options, solutions, context).solve();
-}
+std::unique_ptr<Solver> Newton::make(const Setup& setup) const { return std::make_unique<NewtonSolver>(setup); }
 
 }  // namespace linblock

@@ -28,6 +28,8 @@ class Rows {
   // free before the next rows come in.
   void hold(const As& as);
   void release();
+  // Blocks of any of its chunks can be asked for.
+  bool holds(const Store& store) const { return source_ && as_.store == &store && as_.only.empty(); }
 
   // Every chunk of the store by its number, once loaded; null if they do not all stay in memory.
   const std::vector<Chunk>* resident() const { return source_ ? source_->resident() : nullptr; }

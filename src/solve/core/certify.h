@@ -1,0 +1,74 @@
+// Certificates of weights, from readings of all rows: which readings it takes, and what becomes of each.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "objective/class_certificate.h"
+#include "solve/core/pass.h"
+
+namespace linblock {
+
+inline constexpr std::string_view kCertifying = "to certify how far from the best possible";
+
+// Blocks of a few chunks, as the memory that v leaves allows.
+BlockOrder certify_order(const Store& store, const Plan& plan);
+
+class Certify {
+ public:
+  // Weights to be certified. Those whose gap is above `mend_above` will be gone on from: they are set to v, unless they
+  // have drifted from it by next to nothing. `mean`: other weights, which become the solution's where they are better
+  // and nothing will be gone on from.
+  struct One {
+    const Task* task = nullptr;
+    Solution* solution = nullptr;
+    std::optional<double> mend_above = {};
+    std::span<const float> mean = {};
+    Certificate certificate = {};  // the answer
+  };
+
+  explicit Certify(const Setup& setup) : setup_(setup) {}
+
+  // One reading for as many tasks as have room for their v, or several where not even one has. `order`: of these rows
+  // alone, where they are all that is held.
+  void begin(std::vector<One> those, std::optional<BlockOrder> order = {});
+  // Every task, as it is.
+  void begin_all();
+
+  bool in_work() const { return begin_ < those_.size(); }
+  Pass next();
+  void work(const Block& block);
+  void end_pass();
+  // Frees the memory of v.
+  void clear() { certifiers_ = {}; }
+
+  const std::vector<One>& those() const { return those_; }
+  std::vector<Certificate> certificates() const;
+  // Of the last pass.
+  std::vector<PartOfV> v() const;
+
+ private:
+  using Certifiers = std::variant<std::vector<Certifier>, std::vector<ClassCertifier>>;
+
+  std::span<One> batch() { return std::span(those_).subspan(begin_, std::min(at_once_, those_.size() - begin_)); }
+  void make_certifiers();
+  size_t passes() const;
+  template <class AnyCertifier>
+  bool settle(One& one, const AnyCertifier& certifier);
+  void set_range(One& one, const Certifier::Range& range) const;
+
+  const Setup setup_;
+  std::vector<One> those_;
+  BlockOrder order_;
+  size_t at_once_ = 1;
+  size_t begin_ = 0;   // of the tasks that are certified together now
+  size_t number_ = 0;  // of the reading for them
+  bool mending_ = false;
+  double done_ = 0;  // readings
+  Certifiers certifiers_;
+  std::vector<size_t> tasks_of_v_;
+};
+
+}  // namespace linblock
