@@ -95,11 +95,6 @@ Rows::As rows_of(const Problem& problem, const Context& context, const Plan& pla
 
 namespace {
 
-template <class M>
-concept Makes = requires(const M method, const Setup& setup) {
-  method.make(setup);
-};
-
 // One pass after another, to the end.
 Summary drive(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
               const Context& context, Rows& rows) {
@@ -122,12 +117,7 @@ std::unique_ptr<Solver> make_solver(const Problem& problem, const SolveOptions& 
   else
     rows.hold(rows_of(problem, context, plan));
   const Setup setup{problem, options, solutions, context, plan, rows.resident()};
-  return std::visit(
-      [&]<class M>(const M& method) -> std::unique_ptr<Solver> {
-        if constexpr (Makes<M>) return method.make(setup);
-        return nullptr;
-      },
-      options.method);
+  return std::visit([&](const auto& method) { return method.make(setup); }, options.method);
 }
 
 Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
@@ -137,14 +127,7 @@ Summary solve(const Problem& problem, const SolveOptions& options, std::vector<S
   if (is_wrapped(problem, options.method)) return solve_truncated(problem, options, solutions, context);
   Rows own_rows;
   Rows& rows = context.handed_on != nullptr ? *context.handed_on : own_rows;
-  Summary summary = std::visit(
-      [&]<class M>(const M& method) {
-        if constexpr (Makes<M>)
-          return drive(problem, options, solutions, context, rows);
-        else
-          return method.solve(problem, options, solutions, context);
-      },
-      options.method);
+  Summary summary = drive(problem, options, solutions, context, rows);
   for (const Certificate& one : summary.certificates)
     if (summary.has_dual && one.contradicts_itself())
       throw std::logic_error(fmt::format(

@@ -19,7 +19,7 @@
 
 #include "base/error.h"
 #include "solve/columns/column_plan.h"
-#include "solve/columns/column_run.h"
+#include "solve/columns/column_solver.h"
 
 namespace linblock {
 
@@ -132,14 +132,11 @@ Plan Cmls::plan(const Problem& problem, const SolveOptions& options, const Conte
   return plan_columns({.bytes_per_weight = sizeof(float)}, problem, options, context);
 }
 
-Summary Cmls::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                    const Context& context) const {
-  return ColumnRun<CmlsDescent>(
-             problem, options, order, solutions, context,
-             [&](const Task& task, const ColumnRows& shared, const RowFacts& facts, Solution& solution) {
-               return CmlsDescent(problem, task, shared, facts, solution, context.stop);
-             })
-      .solve();
+std::unique_ptr<Solver> Cmls::make(const Setup& setup) const {
+  return std::make_unique<ColumnSolver<CmlsDescent>>(
+      setup, order, [&](const Task& task, const ColumnRows& shared, const RowFacts& facts, Solution& solution) {
+        return CmlsDescent(setup.problem, task, shared, facts, solution, setup.context.stop);
+      });
 }
 
 }  // namespace linblock

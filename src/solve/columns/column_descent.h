@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "solve/columns/column_task.h"
-#include "solve/core/run.h"
+#include "solve/core/pass.h"
 
 namespace linblock {
 

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "solve/columns/column_plan.h"
-#include "solve/columns/column_run.h"
+#include "solve/columns/column_solver.h"
 #include "solve/columns/column_step.h"
 
 namespace linblock {
@@ -160,14 +160,11 @@ Plan Primal::plan(const Problem& problem, const SolveOptions& options, const Con
   return plan_columns({.bytes_per_weight = 0}, problem, options, context);
 }
 
-Summary Primal::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                      const Context& context) const {
-  return ColumnRun<PrimalDescent>(
-             problem, options, order, solutions, context,
-             [&](const Task& task, const ColumnRows& shared, const RowFacts& facts, Solution& solution) {
-               return PrimalDescent(problem, task, shared, facts, solution, context.stop, exponential);
-             })
-      .solve();
+std::unique_ptr<Solver> Primal::make(const Setup& setup) const {
+  return std::make_unique<ColumnSolver<PrimalDescent>>(
+      setup, order, [&](const Task& task, const ColumnRows& shared, const RowFacts& facts, Solution& solution) {
+        return PrimalDescent(setup.problem, task, shared, facts, solution, setup.context.stop, exponential);
+      });
 }
 
 }  // namespace linblock

@@ -39,9 +39,10 @@ BlockOrder certify_order(const Store& store, const Plan& plan) {
 
 void Certify::begin(std::vector<One> those, std::optional<BlockOrder> order) {
   those_ = std::move(those);
+  begin_ = number_ = 0;
+  if (those_.empty()) return;
   order_ = order ? std::move(*order) : certify_order(*setup_.problem.store, setup_.plan);
   at_once_ = setup_.plan.certified_at_once(weights_of_a_task(setup_.problem, setup_.options.method));
-  begin_ = number_ = 0;
   mending_ = false;
   done_ = 0;
 }

@@ -52,7 +52,7 @@ struct Abilities {
 
 template <class M>
 concept Method = Unit<M> && requires(const M method, const AnyLoss& loss, const Problem& problem,
-                                     const SolveOptions& options, const Context& context) {
+                                     const SolveOptions& options, const Context& context, const Setup& setup) {
   // Of a loss: in words, and as a condition. A refusal is made of both.
   { M::kNeeds } -> std::convertible_to<std::string_view>;
   { M::template kSupports<Hinge> } -> std::convertible_to<bool>;
@@ -61,7 +61,8 @@ concept Method = Unit<M> && requires(const M method, const AnyLoss& loss, const 
   { method.check(loss) } -> std::same_as<std::string>;
   // What its memory is used for, in named parts. Throws ErrorKind::memory where there is too little.
   { method.plan(problem, options, context) } -> std::same_as<Plan>;
-  // At work it is a Solver, which make() gives: solve/core/pass.h.
+  // At work: solve/core/pass.h.
+  { method.make(setup) } -> std::same_as<std::unique_ptr<Solver>>;
 };
 
 }  // namespace linblock

@@ -110,6 +110,7 @@ std::optional<PassLoop::Done> PassLoop::pass() {
     report.bytes_read = costs().bytes;
     report.solutions = &solutions_;
     summary_.passes = report.pass;
+    for (const std::string& note : report.notes) context_.on_note(note);
     if (pass->purpose == Pass::Purpose::step && !end.limit && report.tasks_left > 0) end_step();
   }
   return done;

@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "solve/core/run.h"
+#include "solve/core/pass.h"
 
 namespace linblock {
 

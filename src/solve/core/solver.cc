@@ -9,6 +9,12 @@ size_t weights_of_a_task(const Problem& problem, const AnyMethod& method) {
   return problem.weights() * (abilities_of(method).tasks == TaskKind::all_classes ? problem.classes() : 1);
 }
 
+void PassReport::add_task(double primal, double its_dual) {
+  primal_estimate += primal;
+  dual += its_dual;
+  largest_gap = std::max(largest_gap, relative_gap(primal, its_dual));
+}
+
 Certificate Summary::total() const {
   Certificate sum;
   for (const Certificate& one : certificates) sum = {sum.primal + one.primal, sum.dual + one.dual};

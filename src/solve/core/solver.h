@@ -96,6 +96,7 @@ struct PassReport {
   // Where losses are truncated: this was a reading that looked for outliers, and no pass of a convex solver. Of all
   // tasks together.
   std::optional<TruncatedResult> truncated = {};
+  std::vector<std::string> notes = {};  // what a method found out on the way and a user should know
   const std::vector<Solution>* solutions = nullptr;
 
   // A task's estimates; the gap is infinite where nothing is known.

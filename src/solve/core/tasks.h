@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "solve/core/run.h"
+#include "solve/core/pass.h"
 
 namespace linblock {
 
@@ -60,32 +60,34 @@ class Tasks {
     return found;
   }
 
-  // After a pass: certifies what may be within the tolerance, or everything after the last one, and fills the report.
+  // After a pass: what may be within the tolerance is due for a certificate, and everything after the last pass.
   // `waits`: a certificate is a reading, and waits for others that are due.
-  void finish_pass(Run& run, const SolveOptions& options, bool waits, PassReport& report) {
-    const bool last = run.last_pass();
-    finish_pass(run, options, waits, report, [&](const std::vector<One*>& due) {
-      std::vector<Run::Certifying> those;
-      those.reserve(due.size());
-      for (One* task : due)
-        those.push_back({.task = &task->task,
-                         .solution = &task->solution,
-                         .mend_above = last ? std::nullopt : std::optional(options.tolerance),
-                         .mean = task->descent.mean()});
-      run.certify(those);
-      for (size_t i = 0; i < due.size(); ++i) due[i]->certificate = those[i].certificate;
-    });
-  }
-  // The same with certificates of another kind: `certify(due)` fills them in.
-  template <class Certify>
-  void finish_pass(Run& run, const SolveOptions& options, bool waits, PassReport& report, const Certify& certify) {
-    const bool last = run.last_pass();
-    for (One* task : in_work()) {
+  const std::vector<One*>& choose_due(const SolveOptions& options, bool waits, bool last) {
+    const std::vector<One*> tasks = in_work();
+    for (One* task : tasks) {
       const double w2 = task->descent.squared_weights();
       task->primal = 0.5 * w2 + task->descent.losses();
       task->dual = task->descent.dual_values() - 0.5 * w2;
     }
-    certify_those_due(options, last, waits, report, certify);
+    due_.clear();
+    for (One* task : tasks)
+      if (last || task->estimated_gap() * task->trust <= options.tolerance) due_.push_back(task);
+    const bool enough = static_cast<double>(due_.size()) >= kShareDue * static_cast<double>(tasks.size());
+    if (!last && waits && !enough) due_.clear();
+    return due_;
+  }
+  const std::vector<One*>& due() const { return due_; }
+  // The certificates of those due are known: what they make of the tasks, and of the report.
+  void end_certificates(const SolveOptions& options, PassReport& report) {
+    for (One* one : due_) {
+      One& task = *one;
+      const double gap = task.certificate.gap();
+      if (const double estimate = task.estimated_gap(); estimate > 0 && std::isfinite(estimate))
+        task.trust = std::clamp(gap / estimate, 0.1, most_trust_);
+      task.done = gap <= options.tolerance;
+      if (!report.certified || gap > report.certified->gap()) report.certified = task.certificate;
+    }
+    due_.clear();
     for (const auto& task : tasks_) {
       if (task->done)
         report.add_task(task->certificate.primal, task->certificate.dual);
@@ -127,27 +129,9 @@ class Tasks {
  private:
   static constexpr double kShareDue = 0.5;  // of the tasks, before a reading is spent on their certificates
 
-  template <class Certify>
-  void certify_those_due(const SolveOptions& options, bool last, bool waits, PassReport& report,
-                         const Certify& certify) {
-    std::vector<One*> due;
-    const std::vector<One*> tasks = in_work();
-    for (One* task : tasks)
-      if (last || task->estimated_gap() * task->trust <= options.tolerance) due.push_back(task);
-    if (!last && waits && static_cast<double>(due.size()) < kShareDue * static_cast<double>(tasks.size())) return;
-    certify(due);
-    for (One* one : due) {
-      One& task = *one;
-      const double gap = task.certificate.gap();
-      if (const double estimate = task.estimated_gap(); estimate > 0 && std::isfinite(estimate))
-        task.trust = std::clamp(gap / estimate, 0.1, most_trust_);
-      task.done = gap <= options.tolerance;
-      if (!report.certified || gap > report.certified->gap()) report.certified = task.certificate;
-    }
-  }
-
   double most_trust_;
   std::vector<std::unique_ptr<One>> tasks_;  // at fixed places: descents point to their solutions
+  std::vector<One*> due_;                    // for a certificate
 };
 
 }  // namespace linblock

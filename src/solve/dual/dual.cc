@@ -13,7 +13,7 @@
 #include <cmath>
 
 #include "solve/core/row_plan.h"
-#include "solve/core/tasks.h"
+#include "solve/core/task_solver.h"
 #include "solve/dual/dual_descent.h"
 
 namespace linblock {
@@ -25,31 +25,31 @@ constexpr int kRoundsOfNew = 5;     // over rows that a warm start does not know
 constexpr double kWarmTrust = 0.1;  // the rows that are new make estimates of the first passes far too high
 
 // Work is free while the disk is waited for: half of it for more rounds over the blocks, half for kept rows.
-void use_idle_time(const PassReport& pass, Plan& plan) {
+void use_idle_time(const PassEnd& pass, Plan& plan) {
   plan.settled = true;
   plan.idle = std::floor(pass.costs.wait_seconds / std::max(pass.solve_seconds, 1e-9));
   plan.inner = static_cast<size_t>(std::clamp(1 + plan.idle / 2, 1.0, double{kMostInner}));
 }
 
-class DualBlockRun {
+class DualSolver : public TaskSolver<DualDescent> {
  public:
-  DualBlockRun(const Problem& problem, const SolveOptions& options, const Dual& method,
-               std::vector<Solution>& solutions, const Context& context)
-      : problem_(problem), options_(options), method_(method), solutions_(solutions), run_(problem, options, context) {
-    const Plan& plan = run_.plan();
+  DualSolver(const Setup& setup, const Dual& method) : TaskSolver(setup), method_(method) {
+    const Problem& problem = setup.problem;
+    const Plan& plan = setup.plan;
+    std::vector<Solution>& solutions = setup.solutions;
     // Estimates are of losses before a step, and so too high, the more so where a mean is better than the weights that
     // made them: a certificate that costs but one pass is tried early.
     const bool cheap = plan.certify_bytes >= problem.weights() * sizeof(double);
     const bool warm =
         std::any_of(solutions.begin(), solutions.end(), [](const auto& one) { return !one.duals.empty(); });
     const double trust = warm ? kWarmTrust : !cheap ? 1 : plan.few_features ? 0.3 : 0.5;
-    if (method.schedule == Schedule::recomposed) new_chunks_ = options.new_chunks;
+    if (method.schedule == Schedule::recomposed) new_chunks_ = setup.options.new_chunks;
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
-      if (solutions[i].duals.empty()) solutions[i].duals = run_.make_duals(i);
-      DualDescent& descent =
-          tasks_.add(problem.tasks[i], solutions[i],
-                     DualDescent(problem, problem.tasks[i], options.seed, solutions[i], context.stop), trust);
-      if (plan.cache_bytes > 0) descent.keep_rows(plan.cache_bytes / problem.tasks.size(), run_.resident());
+      if (solutions[i].duals.empty()) solutions[i].duals = make_duals(setup, i);
+      DualDescent& descent = tasks_.add(
+          problem.tasks[i], solutions[i],
+          DualDescent(problem, problem.tasks[i], setup.options.seed, solutions[i], setup.context.stop), trust);
+      if (plan.cache_bytes > 0) descent.keep_rows(plan.cache_bytes / problem.tasks.size(), setup.resident);
       if (plan.few_features) descent.expect_few_features();
       // The paper's own schedule is the paper exactly.
       if (method.schedule == Schedule::recomposed) descent.let_rows_rest();
@@ -57,43 +57,61 @@ class DualBlockRun {
     // Those that a start brings along may be in a file though they would fit the memory.
     duals_in_file_ =
         std::any_of(solutions.begin(), solutions.end(), [](const auto& one) { return one.duals.in_file(); });
-    run_.restore([&](FieldReader& from) {
-      from("new_chunks", new_chunks_);
-      const BlockOrder order = order_of(run_.pass);
-      tasks_.restore(from, [&](auto& task, FieldReader& own) {
-        task.descent.restore(own, order, task.done ? order.ends.size() : run_.block);
-      });
+  }
+
+  bool measure(const PassEnd& end) override {
+    if (setup_.plan.settled) return false;
+    use_idle_time(end, setup_.plan);
+    return setup_.plan.idle > 0;  // nothing to gain, nothing to save
+  }
+
+  void save(FieldWriter& to) const override {
+    to("new_chunks", new_chunks_);
+    tasks_.save(to);
+  }
+  void restore(FieldReader& from, const Position& at) override {
+    from("new_chunks", new_chunks_);
+    const BlockOrder order = order_of(at.pass);
+    tasks_.restore(from, [&](auto& task, FieldReader& own) {
+      task.descent.restore(own, order, task.done ? order.ends.size() : at.block);
     });
   }
 
-  Summary solve() {
-    for (;; ++run_.pass, run_.block = 0) {
-      work_on_pass();
-      PassReport report = run_.pass_report();
-      if (!run_.plan().settled) {
-        use_idle_time(report, run_.plan());
-        // What was measured is kept before it takes effect; nothing to gain, nothing to keep.
-        if (run_.plan().idle > 0) run_.save([&](FieldWriter& to) { save(to); });
-      }
-      // Fixed blocks promise each task the bits that it would have alone, so their certificates never wait for others.
-      const bool waits = run_.plan().rows == RowsHeld::streamed && method_.schedule == Schedule::recomposed;
-      const bool last = run_.last_pass();
-      tasks_.finish_pass(run_, options_, waits, report);
-      report.solutions = &solutions_;
-      run_.report(report);
-      if (report.tasks_left > 0 && !last) continue;
-      return run_.finish(report.tasks_left == 0 ? Termination::converged : run_.limit(), tasks_.certificates());
+ protected:
+  Pass begin_pass(const Position& at) override {
+    const Plan& plan = setup_.plan;
+    pass_ = at.pass;
+    in_work_ = tasks_.in_work();
+    rounds_ = {.most = method_.inner.converge ? kConvergeRounds : static_cast<int>(plan.inner),
+               .converge = method_.inner.converge,
+               .kept_join = !method_.inner.is_auto()};
+    for (auto* task : in_work_) {
+      if (at.block == 0) task->descent.begin_pass(at.pass);
+      task->descent.set_idle(plan.idle);
     }
+    return {.order = order_of(at.pass), .save_first = duals_in_file_};
+  }
+
+  bool solve_block(const Block& block, size_t number) override {
+    DualDescent::Rounds own = rounds_;
+    if (is_new(block)) own.most = std::max(own.most, kRoundsOfNew);
+    return for_each_task(setup_.context, in_work_.size(),
+                         [&](size_t i) { return in_work_[i]->descent.solve_block(block, number, own); });
+  }
+
+  // Fixed blocks promise each task the bits that it would have alone, so their certificates never wait for others.
+  bool waits() const override {
+    return setup_.plan.rows == RowsHeld::streamed && method_.schedule == Schedule::recomposed;
   }
 
  private:
   BlockOrder order_of(int pass) const {
-    BlockOrder order = order_of_pass(*problem_.store,
+    BlockOrder order = order_of_pass(*setup_.problem.store,
                                      {.schedule = method_.schedule,
-                                      .chunks_per_block = run_.plan().chunks_per_block,
+                                      .chunks_per_block = setup_.plan.chunks_per_block,
                                       .blocks = method_.blocks.value_or(0),
                                       .sequence = method_.block_order,
-                                      .seed = options_.seed},
+                                      .seed = setup_.options.seed},
                                      static_cast<uint64_t>(pass));
     if (pass == 1 && !new_chunks_.empty()) {
       const auto is_new = [&](uint32_t chunk) {
@@ -106,45 +124,18 @@ class DualBlockRun {
 
   // A block of new rows only; one on the border has both.
   bool is_new(const Block& block) const {
-    return run_.pass == 1 && std::all_of(block.numbers.begin(), block.numbers.end(), [&](uint32_t chunk) {
+    return pass_ == 1 && std::all_of(block.numbers.begin(), block.numbers.end(), [&](uint32_t chunk) {
              return std::binary_search(new_chunks_.begin(), new_chunks_.end(), chunk);
            });
   }
 
-  void save(FieldWriter& to) const {
-    to("new_chunks", new_chunks_);
-    tasks_.save(to);
-  }
-
-  void work_on_pass() {
-    const Plan& plan = run_.plan();
-    const auto tasks = tasks_.in_work();
-    const DualDescent::Rounds rounds{.most = method_.inner.converge ? kConvergeRounds : static_cast<int>(plan.inner),
-                                     .converge = method_.inner.converge,
-                                     .kept_join = !method_.inner.is_auto()};
-    for (auto* task : tasks) {
-      if (run_.block == 0) task->descent.begin_pass(run_.pass);
-      task->descent.set_idle(plan.idle);
-    }
-    run_.work_on_pass(
-        order_of(run_.pass),
-        [&](const Block& block, size_t number) {
-          DualDescent::Rounds own = rounds;
-          if (is_new(block)) own.most = std::max(own.most, kRoundsOfNew);
-          return run_.for_each_task(tasks.size(),
-                                    [&](size_t i) { return tasks[i]->descent.solve_block(block, number, own); });
-        },
-        [&](FieldWriter& to) { save(to); }, duals_in_file_);
-  }
-
-  const Problem& problem_;
-  const SolveOptions& options_;
   const Dual& method_;
-  std::vector<Solution>& solutions_;
-  Run run_;
-  Tasks<DualDescent> tasks_;
   std::vector<uint32_t> new_chunks_;  // increasing
   bool duals_in_file_ = false;
+  // Of the pass in work.
+  int pass_ = 1;
+  std::vector<Tasks<DualDescent>::One*> in_work_;
+  DualDescent::Rounds rounds_;
 };
 
 }  // namespace
@@ -170,9 +161,6 @@ Plan Dual::plan(const Problem& problem, const SolveOptions& options, const Conte
   return plan;
 }
 
-Summary Dual::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                    const Context& context) const {
-  return DualBlockRun(problem, options, *this, solutions, context).solve();
-}
+std::unique_ptr<Solver> Dual::make(const Setup& setup) const { return std::make_unique<DualSolver>(setup, *this); }
 
 }  // namespace linblock

@@ -67,8 +67,7 @@ struct Dual {
   std::string check(const AnyLoss&) const { return {}; }
 
   Plan plan(const Problem& problem, const SolveOptions& options, const Context& context) const;
-  Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                const Context& context) const;
+  std::unique_ptr<Solver> make(const Setup& setup) const;
 };
 
 }  // namespace linblock

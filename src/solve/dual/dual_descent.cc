@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "base/dot.h"
-#include "solve/core/run.h"
+#include "solve/core/pass.h"
 
 namespace linblock {
 

@@ -19,10 +19,13 @@
 #include "solve/indexed/indexed.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "solve/core/run.h"
+#include "base/file.h"
+#include "solve/core/pass.h"
 #include "solve/indexed/indexed_plan.h"
 #include "solve/indexed/indexed_task.h"
 #include "solve/indexed/start_sample.h"
@@ -33,62 +36,79 @@ namespace {
 
 constexpr double kStartTolerance = 0.01;
 
-class IndexedRun {
+class IndexedSolver : public Solver {
  public:
-  IndexedRun(const Problem& problem, const SolveOptions& options, const Indexed& method,
-             std::vector<Solution>& solutions, const Context& context)
-      : problem_(problem),
-        options_(options),
-        solutions_(solutions),
-        forest_(open_forest(problem)),
-        run_(problem, options, context),
-        cache_(forest_, run_.plan().cache_bytes) {
-    const uint64_t share = active_bytes(run_.plan());
+  IndexedSolver(const Setup& setup, const Indexed& method)
+      : setup_(setup), forest_(open_forest(setup.problem)), cache_(forest_, setup.plan.cache_bytes) {
+    const Problem& problem = setup.problem;
+    const Checkpoint& checkpoint = setup.context.checkpoint;
+    const uint64_t share = active_bytes(setup.plan);
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
-      const std::string files =
-          context.checkpoint.wanted() ? fmt::format("{}.active-{}-", context.checkpoint.path, i) : "";
+      const std::string files = checkpoint.wanted() ? fmt::format("{}.active-{}-", checkpoint.path, i) : "";
       tasks_.push_back(std::make_unique<IndexedTask>(
           problem, problem.tasks[i], forest_, cache_,
           IndexedTask::Settings{.query = std::max<size_t>(1, method.query),
-                                .tolerance = options.tolerance,
+                                .tolerance = setup.options.tolerance,
                                 .descent = {.newton = method.block_solver == BlockSolver::newton,
-                                            .seed = mix64(options.seed, i),
+                                            .seed = mix64(setup.options.seed, i),
                                             .bytes = share,
                                             .files = files,
-                                            .give_up = [this] { return run_.gives_up("step"); }}}));
+                                            .give_up = [this] { return gives_up(); }}}));
     }
-    const bool resumed = run_.restore([&](FieldReader& from) {
-      for (size_t i = 0; i < tasks_.size(); ++i) from(numbered("task", i), *tasks_[i]);
-    });
-    if (resumed)
-      share_memory();
-    else
-      start();
   }
 
-  Summary solve() {
-    for (;; ++run_.pass) {
-      std::vector<IndexedTask*> in_work;
-      for (const auto& task : tasks_)
-        if (!task->done()) in_work.push_back(task.get());
-      const Stopwatch working;
-      const ReadCosts before = cache_.costs();
-      run_.for_each_task(in_work.size(), [&](size_t i) {
-        in_work[i]->step();
-        return true;
-      });
-      share_memory();
-      const bool last = run_.last_step();
-      if (last)
-        for (IndexedTask* task : in_work)
-          if (!task->done()) task->conclude();
-      report(working, before);
-      const bool all_done = std::all_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->done(); });
-      if (all_done || last) return finish_run(all_done ? Termination::converged : run_.limit());
-      run_.end_step([&](FieldWriter& to) {
-        for (size_t i = 0; i < tasks_.size(); ++i) to(numbered("task", i), *tasks_[i]);
-      });
+  std::optional<Pass> next(const Position& at) override {
+    pass_ = at.pass;
+    if (termination_) return std::nullopt;
+    return Pass{.purpose = Pass::Purpose::step};
+  }
+
+  bool work(const Block&, size_t) override {
+    if (!started_) start();
+    started_ = true;
+    in_work_.clear();
+    for (const auto& task : tasks_)
+      if (!task->done()) in_work_.push_back(task.get());
+    working_.restart();
+    costs_before_ = cache_.costs();
+    for_each_task(setup_.context, in_work_.size(), [&](size_t i) {
+      in_work_[i]->step();
+      return true;
+    });
+    share_memory();
+    return true;
+  }
+
+  std::optional<PassReport> end_pass(const PassEnd& end) override {
+    if (end.limit)
+      for (IndexedTask* task : in_work_)
+        if (!task->done()) task->conclude();
+    const bool all_done = std::all_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->done(); });
+    termination_ = all_done ? Termination::converged : end.limit;
+    return report();
+  }
+
+  std::vector<std::span<const float>> weights() const override { return weights_of(setup_.solutions); }
+  ReadCosts own_costs() const override { return cache_.costs(); }
+
+  void finish(Summary& summary) override {
+    summary.termination = *termination_;
+    summary.truncate = setup_.problem.truncate;
+    for (const auto& task : tasks_) {
+      summary.certificates.push_back(task->certificate());
+      const IndexedTask::Result result = task->result();
+      if (setup_.problem.truncate) summary.truncated.push_back(result.truncated);
+      summary.support_vectors.push_back(result.support_vectors);
     }
+  }
+
+  void save(FieldWriter& to) const override {
+    for (size_t i = 0; i < tasks_.size(); ++i) to(numbered("task", i), *tasks_[i]);
+  }
+  void restore(FieldReader& from, const Position&) override {
+    for (size_t i = 0; i < tasks_.size(); ++i) from(numbered("task", i), *tasks_[i]);
+    started_ = true;
+    share_memory();
   }
 
  private:
@@ -104,15 +124,30 @@ class IndexedRun {
     return forest;
   }
 
+  // Inside a step: the user wants to stop and has waited long enough for the step to end. With a checkpoint that is
+  // ErrorKind::interrupted. For any number of threads.
+  bool gives_up() {
+    const Context& context = setup_.context;
+    if (!context.stopped()) return false;
+    const std::lock_guard lock(told_mutex_);
+    if (!told_to_stop_) told_to_stop_.emplace();
+    if (told_to_stop_->seconds() < kPatience) return false;
+    if (context.checkpoint.wanted())
+      fail(ErrorKind::interrupted, "interrupted in step {}: the same command {}", pass_,
+           path_kind(context.checkpoint.path) == PathKind::file ? "resumes from the last checkpoint" : "starts over");
+    return true;
+  }
+
   // The support vectors of a random sample, as the convex problem has them there.
   void start() {
+    const Problem& problem = setup_.problem;
     std::vector<StartSample::Start> starts(tasks_.size());
     {
-      const StartSample sample(problem_, StartSample::usual_rows(problem_.store->info()), run_.plan().cache_bytes / 2,
-                               options_.seed);
+      const StartSample sample(problem, StartSample::usual_rows(problem.store->info()), setup_.plan.cache_bytes / 2,
+                               setup_.options.seed);
       cache_.add_costs(sample.costs());
-      run_.for_each_task(tasks_.size(), [&](size_t i) {
-        starts[i] = sample.solve(problem_.tasks[i], std::max(kStartTolerance, options_.tolerance));
+      for_each_task(setup_.context, tasks_.size(), [&](size_t i) {
+        starts[i] = sample.solve(problem.tasks[i], std::max(kStartTolerance, setup_.options.tolerance));
         return true;
       });
     }
@@ -122,15 +157,14 @@ class IndexedRun {
     for (const uint32_t number : chunks) {
       const Stopwatch reading;
       Chunk chunk;
-      problem_.store->read(number, chunk);
-      cache_.add_costs({.bytes = problem_.store->chunks()[number].extent(), .read_seconds = reading.seconds()});
+      problem.store->read(number, chunk);
+      cache_.add_costs({.bytes = problem.store->chunks()[number].extent(), .read_seconds = reading.seconds()});
       for (size_t i = 0; i < tasks_.size(); ++i)
         for (const StartSample::Support& one : starts[i].support)
           if (one.origin.chunk == number) tasks_[i]->add_to_start(chunk, one.origin.row, one.alpha);
     }
     for (const auto& task : tasks_) task->start();
     share_memory();
-    run_.count(cache_.costs());
   }
 
   // As active rows grow they take from the cache, down to a quarter.
@@ -138,16 +172,14 @@ class IndexedRun {
     uint64_t active = 0;
     for (const auto& task : tasks_)
       active += task->active().bytes_here() + task->active().size() * ActiveRows::kNoteBytes;
-    const uint64_t all = run_.plan().cache_bytes;
+    const uint64_t all = setup_.plan.cache_bytes;
     cache_.set_capacity(std::max(all / 4, all - std::min(all, active)));
   }
 
-  void report(const Stopwatch& working, const ReadCosts& before) {
-    PassReport report{.pass = run_.pass, .costs = cache_.costs() - before};
+  PassReport report() {
+    PassReport report{.costs = cache_.costs() - costs_before_};
     Certificate widest = {};
-    run_.count(report.costs);
-    report.solve_seconds = std::max(0.0, working.seconds() - report.costs.read_seconds);
-    run_.summary().solve_seconds += report.solve_seconds;
+    report.solve_seconds = std::max(0.0, working_.seconds() - report.costs.read_seconds);
     bool stepped = false;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       const IndexedTask& task = *tasks_[i];
@@ -157,18 +189,17 @@ class IndexedRun {
       if (!task.done()) ++report.tasks_left;
       stepped = tasks_[i]->take_outer_step() || stepped;
       if (i == 0 || task.certificate().gap() > widest.gap()) widest = task.certificate();
-      std::vector<float>& weights = solutions_[i].weights;
+      std::vector<float>& weights = setup_.solutions[i].weights;
       weights.resize(task.weights().size());
       std::transform(task.weights().begin(), task.weights().end(), weights.begin(),
                      [](double x) { return static_cast<float>(x); });
-      if (const auto note = tasks_[i]->take_note()) run_.context().on_note(*note);
+      if (auto note = tasks_[i]->take_note()) report.notes.push_back(std::move(*note));
     }
     if (report.tasks_left == 0) report.certified = widest;
     if (stepped) report.truncated = truncated_so_far();
     const uint64_t rows = report.rows;
     report.rows -= std::exchange(rows_so_far_, rows);
-    report.solutions = &solutions_;
-    run_.report(report);
+    return report;
   }
 
   // Of all tasks together: nothing before each has made a step.
@@ -184,26 +215,20 @@ class IndexedRun {
     return sum;
   }
 
-  Summary finish_run(Termination termination) {
-    std::vector<Certificate> certificates;
-    for (const auto& task : tasks_) {
-      certificates.push_back(task->certificate());
-      const IndexedTask::Result result = task->result();
-      if (problem_.truncate) run_.summary().truncated.push_back(result.truncated);
-      run_.summary().support_vectors.push_back(result.support_vectors);
-    }
-    run_.summary().truncate = problem_.truncate;
-    return run_.finish(termination, std::move(certificates));
-  }
-
-  const Problem& problem_;
-  const SolveOptions& options_;
-  std::vector<Solution>& solutions_;
+  const Setup setup_;
   const MetricForest forest_;
-  Run run_;
   PageCache cache_;
   std::vector<std::unique_ptr<IndexedTask>> tasks_;
+  bool started_ = false;
   uint64_t rows_so_far_ = 0;
+  std::optional<Termination> termination_;
+  // Of the step in work.
+  int pass_ = 1;
+  std::vector<IndexedTask*> in_work_;
+  Stopwatch working_;
+  ReadCosts costs_before_;
+  std::mutex told_mutex_;
+  std::optional<Stopwatch> told_to_stop_;  // since it was seen inside a step
 };
 
 }  // namespace
@@ -212,9 +237,8 @@ Plan Indexed::plan(const Problem& problem, const SolveOptions&, const Context& c
   return plan_indexed(problem, context);
 }
 
-Summary Indexed::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                       const Context& context) const {
-  return IndexedRun(problem, options, *this, solutions, context).solve();
+std::unique_ptr<Solver> Indexed::make(const Setup& setup) const {
+  return std::make_unique<IndexedSolver>(setup, *this);
 }
 
 }  // namespace linblock

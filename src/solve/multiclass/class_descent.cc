@@ -8,7 +8,7 @@
 #include "base/dot.h"
 #include "base/random.h"
 #include "objective/class_certificate.h"
-#include "solve/core/run.h"
+#include "solve/core/pass.h"
 
 namespace linblock {
 

@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "solve/core/row_plan.h"
-#include "solve/core/tasks.h"
+#include "solve/core/task_solver.h"
 #include "solve/multiclass/class_descent.h"
 
 namespace linblock {
@@ -56,74 +56,63 @@ uint64_t class_duals_bytes(const Problem& problem, const SolveOptions& options, 
   return bytes(pairs);
 }
 
-class CrammerSingerRun {
+class CrammerSingerSolver : public TaskSolver<ClassDescent> {
  public:
-  CrammerSingerRun(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                   const Context& context)
-      : problem_(problem), options_(options), solutions_(solutions), run_(problem, options, context) {
-    const Plan& plan = run_.plan();
+  explicit CrammerSingerSolver(const Setup& setup) : TaskSolver(setup) {
+    const Problem& problem = setup.problem;
+    const Plan& plan = setup.plan;
     // Estimates are of losses before a step, and so too high: a certificate that costs but one pass is tried early.
-    const bool cheap = plan.certify_bytes >= weights_of_a_task(problem, options.method) * sizeof(double);
+    const bool cheap = plan.certify_bytes >= weights_of_a_task(problem, setup.options.method) * sizeof(double);
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
-      if (solutions[i].class_duals.empty()) solutions[i].class_duals = SparseDuals(*problem.store);
-      tasks_.add(problem.tasks[i], solutions[i],
-                 ClassDescent(problem, problem.tasks[i], options.seed, solutions[i],
-                              plan.bytes("duals") / problem.tasks.size(), context.stop),
+      Solution& solution = setup.solutions[i];
+      if (solution.class_duals.empty()) solution.class_duals = SparseDuals(*problem.store);
+      tasks_.add(problem.tasks[i], solution,
+                 ClassDescent(problem, problem.tasks[i], setup.options.seed, solution,
+                              plan.bytes("duals") / problem.tasks.size(), setup.context.stop),
                  cheap ? 0.5 : 1);
     }
-    run_.restore([&](FieldReader& from) {
-      tasks_.restore(from, [](auto& task, FieldReader& own) { ClassDescent::visit_fields(task.descent, own); });
-    });
   }
 
-  Summary solve() {
-    for (;; ++run_.pass, run_.block = 0) {
-      work_on_pass();
-      PassReport report = run_.pass_report();
-      const bool last = run_.last_pass();
-      tasks_.finish_pass(run_, options_, run_.plan().rows == RowsHeld::streamed, report);
-      report.solutions = &solutions_;
-      run_.report(report);
-      if (report.tasks_left > 0 && !last) continue;
-      return run_.finish(report.tasks_left == 0 ? Termination::converged : run_.limit(), tasks_.certificates());
-    }
+  void save(FieldWriter& to) const override { tasks_.save(to); }
+  void restore(FieldReader& from, const Position&) override {
+    tasks_.restore(from, [](auto& task, FieldReader& own) { ClassDescent::visit_fields(task.descent, own); });
   }
+
+ protected:
+  Pass begin_pass(const Position& at) override {
+    in_work_ = tasks_.in_work();
+    for (auto* task : in_work_)
+      if (at.block == 0) task->descent.begin_pass(at.pass);
+    return {.order = order_of_pass(*setup_.problem.store,
+                                   {.chunks_per_block = setup_.plan.chunks_per_block, .seed = setup_.options.seed},
+                                   static_cast<uint64_t>(at.pass))};
+  }
+
+  bool solve_block(const Block& block, size_t number) override {
+    const bool finished = for_each_task(setup_.context, in_work_.size(), [&](size_t i) {
+      return in_work_[i]->descent.solve_block(block, number, setup_.plan.inner);
+    });
+    check_memory();
+    return finished;
+  }
+
+  bool waits() const override { return setup_.plan.rows == RowsHeld::streamed; }
 
  private:
-  void work_on_pass() {
-    const auto tasks = tasks_.in_work();
-    for (auto* task : tasks)
-      if (run_.block == 0) task->descent.begin_pass(run_.pass);
-    run_.work_on_pass(
-        order_of_pass(*problem_.store, {.chunks_per_block = run_.plan().chunks_per_block, .seed = options_.seed},
-                      static_cast<uint64_t>(run_.pass)),
-        [&](const Block& block, size_t number) {
-          const bool finished = run_.for_each_task(
-              tasks.size(), [&](size_t i) { return tasks[i]->descent.solve_block(block, number, run_.plan().inner); });
-          check_memory();
-          return finished;
-        },
-        [&](FieldWriter& to) { tasks_.save(to); });
-  }
-
   void check_memory() const {
     uint64_t bytes = 0;
     uint64_t pairs = 0;
-    for (const Solution& solution : solutions_) {
+    for (const Solution& solution : setup_.solutions) {
       bytes += solution.class_duals.bytes();
       pairs += solution.class_duals.pairs();
     }
-    if (bytes <= run_.plan().bytes("duals")) return;
+    if (bytes <= setup_.plan.bytes("duals")) return;
     fail(ErrorKind::memory,
          "{} duals are not zero and need {}, and the plan has {} for them: give more memory, or lower the cost", pairs,
-         human_bytes(bytes), human_bytes(run_.plan().bytes("duals")));
+         human_bytes(bytes), human_bytes(setup_.plan.bytes("duals")));
   }
 
-  const Problem& problem_;
-  const SolveOptions& options_;
-  std::vector<Solution>& solutions_;
-  Run run_;
-  Tasks<ClassDescent> tasks_;
+  std::vector<Tasks<ClassDescent>::One*> in_work_;
 };
 
 }  // namespace
@@ -146,9 +135,8 @@ Plan CrammerSinger::plan(const Problem& problem, const SolveOptions& options, co
   return plan;
 }
 
-Summary CrammerSinger::solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                             const Context& context) const {
-  return CrammerSingerRun(problem, options, solutions, context).solve();
+std::unique_ptr<Solver> CrammerSinger::make(const Setup& setup) const {
+  return std::make_unique<CrammerSingerSolver>(setup);
 }
 
 }  // namespace linblock

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "solve/core/chunk_sums.h"
-#include "solve/core/run.h"
+#include "solve/core/pass.h"
 #include "solve/solve.h"
 #include "solve/truncated/outliers.h"
 

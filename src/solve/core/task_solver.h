@@ -1,0 +1,81 @@
+// A solver whose tasks descend on the rows and are certified by readings of all rows.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "solve/core/certify.h"
+#include "solve/core/tasks.h"
+
+namespace linblock {
+
+template <class Descent>
+class TaskSolver : public Solver {
+ public:
+  explicit TaskSolver(const Setup& setup) : setup_(setup), certify_(setup) {}
+
+  std::optional<Pass> next(const Position& at) final {
+    if (certify_.in_work()) return certify_.next();
+    certify_.clear();
+    if (termination_) return std::nullopt;
+    return begin_pass(at);
+  }
+
+  bool work(const Block& block, size_t number) final {
+    if (!certify_.in_work()) return solve_block(block, number);
+    certify_.work(block);
+    return true;
+  }
+
+  std::optional<PassReport> end_pass(const PassEnd& end) final {
+    if (certify_.in_work())
+      certify_.end_pass();
+    else
+      begin_certificates(end.limit.has_value());
+    if (certify_.in_work()) return std::nullopt;
+    for (size_t i = 0; i < tasks_.due().size(); ++i) tasks_.due()[i]->certificate = certify_.those()[i].certificate;
+    PassReport report;
+    tasks_.end_certificates(setup_.options, report);
+    if (report.tasks_left == 0)
+      termination_ = Termination::converged;
+    else if (last_)
+      termination_ = end.limit.value_or(Termination::interrupted);
+    return report;
+  }
+
+  std::vector<std::span<const float>> weights() const final { return weights_of(setup_.solutions); }
+  std::vector<PartOfV> v() const final { return certify_.v(); }
+
+  void finish(Summary& summary) final {
+    summary.termination = *termination_;
+    summary.certificates = tasks_.certificates();
+  }
+
+ protected:
+  virtual Pass begin_pass(const Position& at) = 0;
+  // Of the pass. False: told to stop half-way.
+  virtual bool solve_block(const Block& block, size_t number) = 0;
+  // A certificate waits for those of other tasks.
+  virtual bool waits() const = 0;
+
+  const Setup setup_;
+  Tasks<Descent> tasks_;
+
+ private:
+  void begin_certificates(bool last) {
+    last_ = last;
+    std::vector<Certify::One> those;
+    for (auto* task : tasks_.choose_due(setup_.options, waits(), last))
+      those.push_back({.task = &task->task,
+                       .solution = &task->solution,
+                       .mend_above = last ? std::nullopt : std::optional(setup_.options.tolerance),
+                       .mean = task->descent.mean()});
+    certify_.begin(std::move(those));
+  }
+
+  Certify certify_;
+  bool last_ = false;  // no pass will follow
+  std::optional<Termination> termination_;
+};
+
+}  // namespace linblock
