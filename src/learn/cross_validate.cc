@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "learn/stages.h"
+#include "solve/core/pass_loop.h"
 #include "solve/solve.h"
 
 namespace linblock {
@@ -46,7 +47,6 @@ CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const 
   Problem problem = make_problem(store, options, classes);
   problem.tasks = fold_tasks(classes, options.cost, folds, options.solve.seed);
   Context solving = watched(context, observer);
-  solving.observer = [&](const PassReport& pass) { observer.pass(pass, {}); };
   solving.reserved_bytes += HeldOutRows::bytes_for(store);
   const size_t count = problem.tasks.size();
   const size_t most = tasks_at_once(problem, options.solve, solving);
@@ -55,7 +55,6 @@ CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const 
     observer.say(fmt::format("{} models do not fit the memory together: {} groups of up to {}, one after another",
                              count, result.groups, (count + result.groups - 1) / result.groups));
   Rows rows;  // in memory from one group to the next
-  solving.handed_on = &rows;
   const Stopwatch since;
   Stages stages(context.checkpoint, fmt::format("{}folds: {}\n", identity_of(options, context, store.info()), folds),
                 options.fresh);
@@ -71,8 +70,13 @@ CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const 
                       problem.tasks.begin() + static_cast<ptrdiff_t>((group + 1) * count / result.groups));
     std::vector<Solution> solutions;
     solving.checkpoint = stages.checkpoint();
-    solving.on_answer = [&](const Block& block) { held.look_at(block, part, part.tasks, solutions, context.threads); };
-    const Summary summary = solve(part, with_time_left(options.solve, since), solutions, solving);
+    solving.rows_at_end = true;
+    const SolveOptions limited = with_time_left(options.solve, since);
+    PassLoop loop(part, limited, solutions, solving, rows);
+    while (const auto done = loop.pass())
+      if (done->report) observer.pass(*done->report, {});
+    loop.read_rows([&](const Block& block) { held.look_at(block, part, part.tasks, solutions, context.threads); });
+    const Summary summary = loop.finish();
     if (summary.termination == Termination::interrupted)
       fail(ErrorKind::interrupted, "interrupted: without a checkpoint nothing is left of it");
     add_summary(summary, result.summary);

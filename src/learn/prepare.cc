@@ -228,10 +228,10 @@ TrainOptions settle(const TrainOptions& options, const Store& store, const Conte
 
 Context watched(const Context& context, const TrainObserver& observer) {
   Context watching = context;
-  watching.on_plan = observer.plan;
-  watching.on_block = observer.block;
-  watching.on_reading = observer.reading;
-  watching.on_note = observer.say;
+  watching.observer.plan = observer.plan;
+  watching.observer.block = observer.block;
+  watching.observer.reading = observer.reading;
+  watching.observer.note = observer.say;
   return watching;
 }
 

@@ -37,13 +37,13 @@ uint64_t TestRows::reserved_bytes() const {
   return store_.features().memory_bytes() + reading_bytes_ + best;
 }
 
-void TestRows::for_each(const std::vector<Solution>& solutions,
+void TestRows::for_each(const std::vector<std::span<const float>>& weights,
                         const std::function<void(int32_t, std::span<const double>)>& visit) const {
   const StoreInfo& info = store_.info();
   const FeatureMap& features = store_.features();
   std::vector<uint32_t> index;
   std::vector<float> value;
-  std::vector<double> decisions(classes_.all_at_once ? classes_.columns() : solutions.size());
+  std::vector<double> decisions(classes_.all_at_once ? classes_.columns() : weights.size());
   const ExampleOptions reading{.index_base = info.index_base,
                                .normalized = info.normalized,
                                .memory_bytes = kUsedOfReading * reading_bytes_,
@@ -57,29 +57,27 @@ void TestRows::for_each(const std::vector<Solution>& solutions,
       index.push_back(features.number(example.index[k]));
       value.push_back(example.value[k]);
     }
-    if (classes_.all_at_once)
-      exact_scores({.index = index, .value = value}, options_.bias, solutions.front().weights, decisions);
-    for (size_t i = 0; i < solutions.size() && !classes_.all_at_once; ++i) {
-      const std::vector<float>& weights = solutions[i].weights;
-      decisions[i] = exact_dot(index, value, weights.data());
-      if (options_.bias >= 0) decisions[i] += options_.bias * double{weights.back()};
+    if (classes_.all_at_once) exact_scores({.index = index, .value = value}, options_.bias, weights.front(), decisions);
+    for (size_t i = 0; i < weights.size() && !classes_.all_at_once; ++i) {
+      decisions[i] = exact_dot(index, value, weights[i].data());
+      if (options_.bias >= 0) decisions[i] += options_.bias * double{weights[i].back()};
     }
     visit(*example.label, decisions);
   });
 }
 
-TestResult TestRows::test(const std::vector<Solution>& solutions) const {
+TestResult TestRows::test(const std::vector<std::span<const float>>& weights) const {
   TestResult result;
-  for_each(solutions, [&](int32_t label, std::span<const double> decisions) {
+  for_each(weights, [&](int32_t label, std::span<const double> decisions) {
     ++result.rows;
     if (classes_.is_right(label, classes_.label_of(decisions))) ++result.correct;
   });
   return result;
 }
 
-void TestRows::add(const std::vector<Solution>& solutions, size_t first) {
+void TestRows::add(const std::vector<std::span<const float>>& weights, size_t first) {
   size_t row = 0;
-  for_each(solutions, [&](int32_t label, std::span<const double> decisions) {
+  for_each(weights, [&](int32_t label, std::span<const double> decisions) {
     const auto largest = std::max_element(decisions.begin(), decisions.end());
     const Best own{.label = label,
                    .predicted = classes_.labels[first + static_cast<size_t>(largest - decisions.begin())],

@@ -19,15 +19,15 @@ class TestRows {
 
   bool wanted() const { return !options_.test.empty(); }
   // Of weights for all tasks.
-  TestResult test(const std::vector<Solution>& solutions) const;
+  TestResult test(const std::vector<std::span<const float>>& weights) const;
   // Of the tasks from number `first` on. After the last of them the result is complete.
-  void add(const std::vector<Solution>& solutions, size_t first);
+  void add(const std::vector<std::span<const float>>& weights, size_t first);
   TestResult result() const;
 
   static void visit_fields(auto& self, auto&& field) { field("rows", self.best_); }
 
  private:
-  void for_each(const std::vector<Solution>& solutions,
+  void for_each(const std::vector<std::span<const float>>& weights,
                 const std::function<void(int32_t label, std::span<const double> decisions)>& visit) const;
 
   const TrainOptions& options_;

@@ -16,6 +16,7 @@
 #include "learn/truncated_json.h"
 #include "learn/warm_start.h"
 #include "objective/class_certificate.h"
+#include "solve/core/pass_loop.h"
 #include "solve/solve.h"
 #include "solve/truncated/truncated.h"
 
@@ -93,7 +94,6 @@ class Training {
         test_(options, store, classes_, context),
         state_(options.keep_state, context.checkpoint.wanted() ? context.checkpoint.path + ".kept" : "",
                abilities_of(options.solve.method).start == Start::duals, store, problem_) {
-    context_.handed_on = &rows_;
     context_.reserved_bytes += test_.reserved_bytes();
     if (options.calibrate > 0) hold_out_rows();
     const size_t count = problem_.tasks.size();
@@ -173,11 +173,6 @@ class Training {
     const Problem problem = group(number);
     Context context = context_;
     context.checkpoint = checkpoint;
-    context.observer = [&](const PassReport& pass) {
-      // With some classes missing an accuracy says nothing.
-      const bool tested = test_.wanted() && groups_ == 1;
-      observer_.pass(pass, tested ? std::optional(test_.test(*pass.solutions).accuracy()) : std::nullopt);
-    };
     SolveOptions solving = with_time_left(options_.solve, since_);
     std::vector<Solution> solutions;
     if (!options_.warm.empty() && path_kind(checkpoint.path) != PathKind::file)
@@ -186,16 +181,15 @@ class Training {
       solutions.assign(std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number))),
                        std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number + 1))));
     HeldOutScores scores(classes_, problem, context_.threads);
-    if (state_.wanted())
-      context.on_v = [&](size_t task, size_t begin, std::span<const double> v) {
-        state_.take_v(first_of(number) + task, begin, v);
-      };
-    if (state_.wanted() || options_.calibrate > 0)
-      context.on_answer = [&](const Block& block) {
+    context.rows_at_end = state_.wanted() || options_.calibrate > 0;
+    PassLoop loop(problem, solving, solutions, context, rows_);
+    run_passes(loop, first_of(number));
+    if (context.rows_at_end)
+      loop.read_rows([&](const Block& block) {
         if (state_.wanted()) state_.take_ids(block);
         if (options_.calibrate > 0) scores.look_at(block, solutions);
-      };
-    add_summary(solve(problem, solving, solutions, context), report.summary);
+      });
+    add_summary(loop.finish(), report.summary);
     if (number + 1 == groups_) rows_.release();  // what follows needs the memory
     for (size_t i = 0; i < solutions.size(); ++i) {
       if (state_.wanted()) state_.take_solution(first_of(number) + i, solutions[i]);
@@ -203,8 +197,8 @@ class Training {
       solutions[i].class_duals = {};
     }
     for (size_t i = 0; i < scores.columns() && options_.calibrate > 0; ++i) calibration_.push_back(scores.fit(i));
-    if (test_.wanted() && groups_ == 1) report.test = test_.test(solutions);
-    if (test_.wanted() && groups_ > 1) test_.add(solutions, first_of(number));
+    if (test_.wanted() && groups_ == 1) report.test = test_.test(weights_of(solutions));
+    if (test_.wanted() && groups_ > 1) test_.add(weights_of(solutions), first_of(number));
     if (classes_.positives.size() == 1) {
       report.model = make_model(store_, std::move(solutions.front().weights), classes_.labels, options_.bias,
                                 solver_type(options_));
@@ -216,6 +210,19 @@ class Training {
       report.model = make_model(store_, {}, classes_.labels, options_.bias, solver_type(options_));
     }
     finish_model(report.model);
+  }
+
+  // `first`: task of the group.
+  void run_passes(PassLoop& loop, size_t first) const {
+    // With some classes missing an accuracy says nothing.
+    const bool tested = test_.wanted() && groups_ == 1;
+    while (const auto done = loop.pass()) {
+      if (state_.wanted() && done->purpose == Pass::Purpose::certify)
+        for (const PartOfV& part : loop.solver().v()) state_.take_v(first + part.task, part.begin, part.v);
+      if (!done->report) continue;
+      const PassReport& pass = *done->report;
+      observer_.pass(pass, tested ? std::optional(test_.test(pass.weights).accuracy()) : std::nullopt);
+    }
   }
 
   void finish_model(Model& model) const {

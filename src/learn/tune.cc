@@ -9,6 +9,7 @@
 #include "base/dot.h"
 #include "base/error.h"
 #include "learn/stages.h"
+#include "solve/core/pass_loop.h"
 #include "solve/solve.h"
 
 namespace linblock {
@@ -68,8 +69,8 @@ double largest_norm(const Store& store, double bias, const Context& context) {
         const Row one = chunk.row(row, buffer);
         if (one.weight != 0) largest = std::max(largest, squared_norm(one.value));
       }
-    context.on_reading("to find the smallest useful cost",
-                       static_cast<double>(++blocks) / static_cast<double>(order.ends.size()));
+    context.observer.reading("to find the smallest useful cost",
+                             static_cast<double>(++blocks) / static_cast<double>(order.ends.size()));
     if (context.stopped()) fail(ErrorKind::interrupted, "interrupted before the first cost");
   }
   return bias >= 0 ? largest + bias * bias : largest;
@@ -100,12 +101,11 @@ class Path {
       : options_(options),
         folds_(folds),
         context_(watched(context, observer)),
+        observer_(observer),
         store_(store),
         classes_(choose_classes(store.info(), options)),
         problem_(make_problem(store, options, classes_)),
         costs_(std::move(costs)) {
-    context_.observer = [&observer](const PassReport& pass) { observer.pass(pass, {}); };
-    context_.handed_on = &rows_;
     models_ = folds_ * classes_.positives.size();
     const Start start_with = abilities_of(options.solve.method).start;
     const bool duals = start_with == Start::duals;
@@ -134,13 +134,18 @@ class Path {
     std::vector<HeldOutRows> held(count, HeldOutRows(store_, classes_, folds_, options_.solve.seed));
     Context context = context_;
     context.checkpoint = checkpoint;
-    context.on_answer = [&](const Block& block) {
+    context.rows_at_end = true;
+    const Stopwatch clock;
+    const SolveOptions limited = with_time_left(options_.solve, since_);
+    PassLoop loop(problem, limited, solutions, context, rows_);
+    while (const auto done = loop.pass())
+      if (done->report) observer_.pass(*done->report, {});
+    loop.read_rows([&](const Block& block) {
       for (size_t i = 0; i < count; ++i)
         held[i].look_at(block, problem, std::span<const Task>(problem.tasks).subspan(i * models_, models_),
                         std::span<const Solution>(solutions).subspan(i * models_, models_), context.threads);
-    };
-    const Stopwatch clock;
-    const Summary summary = solve(problem, with_time_left(options_.solve, since_), solutions, context);
+    });
+    const Summary summary = loop.finish();
     if (summary.termination == Termination::interrupted)
       fail(ErrorKind::interrupted, "interrupted: without a checkpoint nothing is left of it");
     const double seconds = clock.seconds();
@@ -297,6 +302,7 @@ class Path {
   const TrainOptions& options_;
   const uint32_t folds_;
   Context context_;
+  const TrainObserver& observer_;
   const Store& store_;
   const Classes classes_;
   const Problem problem_;

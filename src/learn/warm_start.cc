@@ -101,7 +101,7 @@ class Readings {
 
   // So much of the one in work.
   void at(double share) const {
-    context_.on_reading("to find the rows of the state again", (done_ + share) / count_);
+    context_.observer.reading("to find the rows of the state again", (done_ + share) / count_);
     if (context_.stopped()) fail(ErrorKind::interrupted, "interrupted before the first pass: the same command goes on");
   }
   void next() {

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "base/error.h"
 #include "solve/core/pass_loop.h"
 #include "solve/truncated/truncated.h"
 
 namespace linblock {
-
-namespace {
 
 void check_problem(const Problem& problem, const AnyMethod& method) {
   if (problem.store->info().rows == 0) fail(ErrorKind::input, "'{}' has no rows", problem.store->path());
@@ -28,23 +25,9 @@ void check_problem(const Problem& problem, const AnyMethod& method) {
   if (problem.truncate) check_truncated(method, *problem.truncate);
 }
 
-// Where the duals are at hand.
-std::vector<uint64_t> count_support_vectors(const std::vector<Solution>& solutions) {
-  std::vector<uint64_t> counts;
-  for (const Solution& solution : solutions) {
-    if (solution.duals.empty() || solution.duals.in_file()) return {};
-    const std::span<const double> all = solution.duals.all();
-    counts.push_back(static_cast<uint64_t>(std::count_if(all.begin(), all.end(), [](double a) { return a > 0; })));
-  }
-  return counts;
-}
-
-// The outer loop of truncated losses goes around the method.
 bool is_wrapped(const Problem& problem, const AnyMethod& method) {
   return problem.truncate && abilities_of(method).truncates == Truncates::around;
 }
-
-}  // namespace
 
 Plan make_plan(const Problem& problem, const SolveOptions& options, const Context& context) {
   if (is_wrapped(problem, options.method)) {
@@ -93,25 +76,10 @@ Rows::As rows_of(const Problem& problem, const Context& context, const Plan& pla
           .decode_blocks = problem.tasks.size() > 1};
 }
 
-namespace {
-
-// One pass after another, to the end.
-Summary drive(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-              const Context& context, Rows& rows) {
-  PassLoop loop(problem, options, solutions, context, rows);
-  while (const auto done = loop.pass()) {
-    if (context.on_v && done->purpose == Pass::Purpose::certify)
-      for (const PartOfV& part : loop.solver().v()) context.on_v(part.task, part.begin, part.v);
-    if (done->report) context.observer(*done->report);
-  }
-  if (context.on_answer) loop.read_rows("to look at the rows with what was learned", context.on_answer);
-  return loop.finish();
-}
-
-}  // namespace
-
 std::unique_ptr<Solver> make_solver(const Problem& problem, const SolveOptions& options,
                                     std::vector<Solution>& solutions, const Context& context, Plan& plan, Rows& rows) {
+  if (is_wrapped(problem, options.method))
+    return make_truncated({problem, options, solutions, context, plan, nullptr}, rows);
   if (plan.columns)
     rows.release();  // the solver knows where its columns are
   else
@@ -122,20 +90,11 @@ std::unique_ptr<Solver> make_solver(const Problem& problem, const SolveOptions& 
 
 Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
               const Context& context) {
-  check_problem(problem, options.method);
-  solutions.resize(problem.tasks.size());
-  if (is_wrapped(problem, options.method)) return solve_truncated(problem, options, solutions, context);
-  Rows own_rows;
-  Rows& rows = context.handed_on != nullptr ? *context.handed_on : own_rows;
-  Summary summary = drive(problem, options, solutions, context, rows);
-  for (const Certificate& one : summary.certificates)
-    if (summary.has_dual && one.contradicts_itself())
-      throw std::logic_error(fmt::format(
-          "the certificate contradicts itself: no objective can be below {:.17g}, and that of these weights is "
-          "{:.17g}",
-          one.dual, one.primal));
-  if (summary.support_vectors.empty()) summary.support_vectors = count_support_vectors(solutions);
-  return summary;
+  Rows rows;
+  PassLoop loop(problem, options, solutions, context, rows);
+  while (const auto done = loop.pass())
+    if (done->report) context.observer.pass(*done->report);
+  return loop.finish();
 }
 
 }  // namespace linblock

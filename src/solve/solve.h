@@ -13,6 +13,12 @@ Rows::As rows_of(const Problem& problem, const Context& context, const Plan& pla
 std::unique_ptr<Solver> make_solver(const Problem& problem, const SolveOptions& options,
                                     std::vector<Solution>& solutions, const Context& context, Plan& plan, Rows& rows);
 
+// Throws where the data or the method do not suit the problem.
+void check_problem(const Problem& problem, const AnyMethod& method);
+// The solver of truncated losses goes around the method's own.
+bool is_wrapped(const Problem& problem, const AnyMethod& method);
+
+// One pass after another, to the end, with nothing in between.
 Summary solve(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
               const Context& context = {});
 

@@ -115,7 +115,7 @@ TEST_F(State, ReadingItsRowsIsShownAndCanBeStopped) {
   std::atomic<bool> stop = false;
   Context context{.memory_bytes = 256, .stop = &stop};  // v in several ranges
   std::vector<double> shares;
-  context.on_reading = [&](std::string_view purpose, double share) {
+  context.observer.reading = [&](std::string_view purpose, double share) {
     EXPECT_EQ(purpose, "to find the rows of the state again");
     shares.push_back(share);
   };
@@ -123,7 +123,7 @@ TEST_F(State, ReadingItsRowsIsShownAndCanBeStopped) {
   EXPECT_GT(shares.size(), store.chunks().size());
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end())) << testing::PrintToString(shares);
   EXPECT_EQ(shares.back(), 1);
-  context.on_reading = [&](std::string_view, double share) { stop = share > 0.5; };
+  context.observer.reading = [&](std::string_view, double share) { stop = share > 0.5; };
   expect_error(ErrorKind::interrupted, {"before the first pass"},
                [&] { warm_start(state_path(model_), options_, problem, "", context); });
 }

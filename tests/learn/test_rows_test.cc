@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "solve/core/pass.h"
 #include "support/memory_folder.h"
 #include "support/packing.h"
 
@@ -36,7 +37,7 @@ TEST_F(RowsForGroups, AreJudgedAsByAllTasksAtOnceHoweverCloseTheDecisions) {
   solutions[2].weights[store.features().number(2)] = 2;
   solutions[3].weights[store.features().number(1)] = -1;
   const TestRows whole(options_, store, classes, {});
-  const TestResult expected = whole.test(solutions);
+  const TestResult expected = whole.test(weights_of(solutions));
   EXPECT_EQ(expected.rows, 4U);
   EXPECT_EQ(expected.correct, 3U) << "all but the first";
   for (size_t split = 1; split < 4; ++split) {
@@ -46,8 +47,8 @@ TEST_F(RowsForGroups, AreJudgedAsByAllTasksAtOnceHoweverCloseTheDecisions) {
     for (size_t i = 0; i < 4; ++i) first[i].weights = solutions[i].weights;
     std::vector<Solution> second(std::make_move_iterator(first.begin() + middle), std::make_move_iterator(first.end()));
     first.resize(split);
-    parts.add(first, 0);
-    parts.add(second, split);
+    parts.add(weights_of(first), 0);
+    parts.add(weights_of(second), split);
     EXPECT_EQ(parts.result().rows, 4U);
     EXPECT_EQ(parts.result().correct, 3U) << "groups of " << split << " and " << 4 - split;
   }

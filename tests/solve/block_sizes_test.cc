@@ -33,7 +33,7 @@ class BlockSizes : public testing::TestWithParam<std::tuple<const char*, size_t>
   // How many rows a block really had.
   Summary solved(const Store& store, const SolveOptions& options, std::vector<size_t>& blocks) const {
     Context context;
-    context.on_block = [&](const BlockReport& block) { blocks.push_back(block.rows); };
+    context.observer.block = [&](const BlockReport& block) { blocks.push_back(block.rows); };
     std::vector<Solution> solutions;
     return solve(problem(store), options, solutions, context);
   }

@@ -138,7 +138,7 @@ TEST_P(Certificates, SeenOnTheWayAreBoundsToo) {
   const ReferenceOptimum best = reference_optimum(GetParam(), dense(data, 1, -1));
   Context context;
   int seen = 0;
-  context.observer = [&](const PassReport& pass) {
+  context.observer.pass = [&](const PassReport& pass) {
     if (!pass.certified) return;
     ++seen;
     EXPECT_LE(pass.certified->dual, best.primal * (1 + 1e-9));

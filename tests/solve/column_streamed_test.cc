@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "solve/columns/column_blocks.h"
+#include "solve/core/pass_loop.h"
 #include "support/column_problems.h"
 #include "support/errors.h"
 #include "support/stopping.h"
@@ -60,7 +61,7 @@ TEST(StreamedColumns, ReachTheOptimumOfThoseInMemory) {
     for (const uint64_t bytes : {uint64_t{1} << 30, encoded, memory}) {
       Context context = context_with(bytes);
       size_t blocks = 0;
-      context.on_block = [&](const BlockReport& block) { blocks = block.blocks; };
+      context.observer.block = [&](const BlockReport& block) { blocks = block.blocks; };
       std::vector<Solution> solutions;
       const Summary summary =
           solve(problem, {.method = one.method, .tolerance = 1e-7, .max_passes = 5000}, solutions, context);
@@ -99,7 +100,7 @@ TEST(StreamedColumns, ARunThatIsTakenUpAgainHasTheSameBits) {
       std::vector<Solution> whole;
       double estimate = 0;
       Context context = context_with(memory);
-      context.observer = [&](const PassReport& pass) { estimate = pass.primal_estimate; };
+      context.observer.pass = [&](const PassReport& pass) { estimate = pass.primal_estimate; };
       const Summary expected = solve(problem, options, whole, context);
       const StoppedRun run = run_with_stops(problem, options, context_with(memory, columns.rows.folder / "STATE"));
       EXPECT_GE(run.stops, streamed ? 2 * expected.passes : expected.passes);
@@ -200,11 +201,17 @@ TEST(StreamedColumns, TooLittleMemoryIsRefusedWithTheNumbers) {
     // And what is enough is enough, for rows at the end too.
     Context context = context_with(0);
     size_t rows = 0;
-    context.on_answer = [&](const Block& block) {
-      for (const Chunk* chunk : block.chunks) rows += chunk->rows();
-    };
+    context.rows_at_end = true;
     context.memory_bytes = std::max<uint64_t>(least, least_memory(problem, Dual{}));
-    solve(problem, {.method = method, .max_passes = 2}, solutions, context);
+    const SolveOptions options{.method = method, .max_passes = 2};
+    Rows held;
+    PassLoop loop(problem, options, solutions, context, held);
+    while (loop.pass()) {
+    }
+    loop.read_rows([&](const Block& block) {
+      for (const Chunk* chunk : block.chunks) rows += chunk->rows();
+    });
+    loop.finish();
     EXPECT_EQ(rows, 90U);
   }
 }

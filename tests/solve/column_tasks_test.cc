@@ -118,7 +118,7 @@ TEST(ColumnTasks, TheObjectiveNeverRisesFromPassToPass) {
       double before = std::numeric_limits<double>::infinity();
       std::vector<Solution> solutions;
       Context context;
-      context.observer = [&](const PassReport& pass) {
+      context.observer.pass = [&](const PassReport& pass) {
         // A certificate rounds the weights to floats on the way.
         EXPECT_LE(pass.primal_estimate, before * (1 + 1e-10)) << loss << ", pass " << pass.pass;
         EXPECT_GE(pass.gradient_norm, pass.largest_slope);
@@ -137,7 +137,7 @@ TEST(ColumnTasks, CmlsFallsOnceItsLossIsTheTrueOne) {
   double before = std::numeric_limits<double>::infinity();
   std::vector<Solution> solutions;
   Context context;
-  context.observer = [&](const PassReport& pass) {
+  context.observer.pass = [&](const PassReport& pass) {
     EXPECT_FALSE(pass.certified.has_value() && pass.pass <= 50);
     EXPECT_TRUE(pass.pass <= 51 || pass.primal_estimate <= before * (1 + 1e-10)) << pass.pass;
     before = pass.primal_estimate;

@@ -25,7 +25,7 @@ SolveOptions exactly(int inner = 1) {
 Summary expect_optimum(const Problem& problem, const ClassOptimum& reference, const SolveOptions& options = exactly(),
                        Context context = {}) {
   EXPECT_LE(reference.primal - reference.dual, 1e-7 * reference.dual) << "the reference itself";
-  context.observer = [&](const PassReport& pass) {
+  context.observer.pass = [&](const PassReport& pass) {
     if (pass.certified) {
       EXPECT_LE(pass.certified->dual, pass.certified->primal);
       EXPECT_LE(pass.certified->dual, reference.primal * (1 + 1e-7));
@@ -250,8 +250,8 @@ TEST_P(CrammerSingerStopped, AtEveryBlockItEndsWithTheSameBits) {
   int blocks = 0;
   double last_estimate = 0;
   Context unstopped = context_with(memory, folder_ / "WHOLE");
-  unstopped.on_block = [&](const BlockReport&) { ++blocks; };
-  unstopped.observer = [&](const PassReport& pass) { last_estimate = pass.primal_estimate; };
+  unstopped.observer.block = [&](const BlockReport&) { ++blocks; };
+  unstopped.observer.pass = [&](const PassReport& pass) { last_estimate = pass.primal_estimate; };
   const Summary expected = solve(problem, options, whole, unstopped);
   EXPECT_EQ(expected.plan.rows == RowsHeld::streamed, GetParam());
   EXPECT_GT(blocks, expected.passes) << "one block a pass is no test";
@@ -303,10 +303,10 @@ TEST(CrammerSinger, StaysWithinTheMemoryForDualsAndReachesTheOptimumAllTheSame) 
   const uint64_t least = least_memory(problem, CrammerSinger{});
   const auto primal = [&](uint64_t memory, uint64_t& most_bytes) {
     Context context{.memory_bytes = memory};
-    context.observer = [&](const PassReport& pass) {
-      most_bytes = std::max(most_bytes, pass.solutions->at(0).class_duals.bytes());
-    };
     std::vector<Solution> solutions;
+    context.observer.pass = [&](const PassReport&) {
+      most_bytes = std::max(most_bytes, solutions.at(0).class_duals.bytes());
+    };
     const Summary summary = solve(problem, {.method = CrammerSinger{}, .tolerance = 1e-3}, solutions, context);
     EXPECT_EQ(summary.termination, Termination::converged);
     EXPECT_LE(most_bytes, summary.plan.bytes("duals"));

@@ -14,7 +14,7 @@ Summary expect_optimum(const Problem& problem, const std::vector<DenseRow>& rows
   const std::string loss(name_of(problem.loss));
   const test::ReferenceOptimum reference = test::reference_optimum(loss, rows);
   EXPECT_LE(reference.primal - reference.dual, 1e-7 * std::abs(reference.dual)) << "the reference itself";
-  context.observer = [&](const PassReport& pass) {
+  context.observer.pass = [&](const PassReport& pass) {
     if (pass.certified) {
       EXPECT_LE(pass.certified->dual, pass.certified->primal);
     }

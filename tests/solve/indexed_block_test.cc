@@ -182,7 +182,7 @@ TEST_P(IndexedWith, SaysNothingOfTheObjectiveBeforeItHasLookedAtAllRows) {
   build_index(store, GetParam().bias, 1000);
   std::vector<PassReport> reports;
   Context context;
-  context.observer = [&](const PassReport& report) { reports.push_back(report); };
+  context.observer.pass = [&](const PassReport& report) { reports.push_back(report); };
   std::vector<Solution> solutions;
   const Summary summary = solve(problem(store, 0.5), options(50, 1e-5), solutions, context);
   ASSERT_GT(reports.size(), 5U);
@@ -304,7 +304,7 @@ TEST(Indexed, SaysSoWhereTheIndexDoesNotHelpAndAnswersTheSame) {
   build_index(store);
   std::vector<std::string> notes;
   Context context;
-  context.on_note = [&](const std::string& note) { notes.push_back(note); };
+  context.observer.note = [&](const std::string& note) { notes.push_back(note); };
   std::vector<Solution> solutions;
   const Summary summary =
       solve(problem_for(store, "squared-hinge", 1),

@@ -52,7 +52,7 @@ TEST_P(IndexedStops, AfterEveryStepEndsWithTheSameBits) {
       std::atomic<bool> stop = in_step;
       Context context = context_with(little_memory(), folder_ / fmt::format("STOPPED-{}", in_step));
       context.stop = &stop;
-      context.observer = [&](const PassReport&) { stop = true; };
+      context.observer.pass = [&](const PassReport&) { stop = true; };
       found.clear();
       try {
         const Summary last = solve(problem(), options(), found, context);

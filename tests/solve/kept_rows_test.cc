@@ -19,7 +19,7 @@ class KeptRowsReach : public testing::TestWithParam<std::tuple<const char*, bool
   static void solve_and_expect(const Problem& problem, const Dual& method, const ReferenceOptimum& best) {
     Context context = context_with(streaming_memory(problem));
     int certified = 0;
-    context.observer = [&](const PassReport& pass) {
+    context.observer.pass = [&](const PassReport& pass) {
       if (!pass.certified) return;
       ++certified;
       EXPECT_LE(pass.certified->dual, pass.certified->primal);

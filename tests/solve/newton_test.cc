@@ -118,7 +118,7 @@ TEST_P(NewtonOn, NeverLetsTheObjectiveRiseFromAnyStart) {
     for (float& weight : solutions_[0].weights) weight = size * normal(random);
     double last = std::numeric_limits<double>::infinity();
     Context context;
-    context.observer = [&](const PassReport& report) {
+    context.observer.pass = [&](const PassReport& report) {
       // The last one is of the weights as floats.
       EXPECT_LE(report.primal_estimate, last * (1 + (report.certified ? 1e-9 : 1e-12)));
       last = report.primal_estimate;
@@ -200,7 +200,7 @@ TEST_P(NewtonOn, StoppedWithoutACheckpointCertifiesWhatThereIs) {
     std::atomic<bool> stop = false;
     int left = blocks;
     Context context{.stop = &stop};
-    context.on_block = [&](const BlockReport&) { stop = --left == 0; };
+    context.observer.block = [&](const BlockReport&) { stop = --left == 0; };
     SolveOptions options = kTight;
     options.chunks_per_block = 2;
     solutions_.clear();

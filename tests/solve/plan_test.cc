@@ -316,10 +316,10 @@ TEST(FixedBlocks, LetNoRowRest) {
   for (const Schedule schedule : {Schedule::fixed, Schedule::recomposed}) {
     uint64_t resting = 0;
     Context context;
-    context.observer = [&](const PassReport& pass) {
-      for (const uint8_t rest : pass.solutions->at(0).duals.all_rests()) resting += (rest & 0x7f) != 0 ? 1 : 0;
-    };
     std::vector<Solution> solutions;
+    context.observer.pass = [&](const PassReport&) {
+      for (const uint8_t rest : solutions.at(0).duals.all_rests()) resting += (rest & 0x7f) != 0 ? 1 : 0;
+    };
     solve(problem, {.method = Dual{.schedule = schedule, .blocks = 8, .inner = 2}, .tolerance = 1e-7, .max_passes = 20},
           solutions, context);
     EXPECT_EQ(resting > 0, schedule == Schedule::recomposed);
@@ -338,7 +338,8 @@ class ManyTinyRows : public testing::Test {
 
 TEST_F(ManyTinyRows, HaveTheirDualsInAFile) {
   const uint64_t memory = least_memory(problem_, Dual{}, "somewhere") + (20 << 10);
-  expect_error(ErrorKind::memory, {"duals of 60,000 rows 527 KB"}, [&] { make_plan(problem_, Dual{}, context_with(memory)); });
+  expect_error(ErrorKind::memory, {"duals of 60,000 rows 527 KB"},
+               [&] { make_plan(problem_, Dual{}, context_with(memory)); });
   const SolveOptions options{.tolerance = 1e-3};
   std::vector<Solution> solutions;
   const Summary small = solve(problem_, options, solutions, context_with(memory, folder_ / "STATE"));
@@ -384,7 +385,7 @@ TEST_F(ManyTinyRows, HaveBlocksWhoseDualsFitForEveryMethod) {
         size_t largest = 0;
         Context context = context_with(memory, folder_ / "STATE");
         context.checkpoint.every_seconds = 1e9;
-        context.on_block = [&](const BlockReport& block) { largest = std::max<size_t>(largest, block.rows); };
+        context.observer.block = [&](const BlockReport& block) { largest = std::max<size_t>(largest, block.rows); };
         std::vector<Solution> solutions;
         std::filesystem::remove(folder_ / "STATE");
         solve(*problem, {.method = method, .tolerance = 0.5, .max_passes = 1}, solutions, context);

@@ -90,8 +90,8 @@ TEST_P(StopsAtEveryBlock, ChangeNoBitOfTheWeights) {
     int blocks = 0;
     Context unstopped = context(problem, std::string("WHOLE-") + loss);
     double last_estimate = 0;
-    unstopped.on_block = [&](const BlockReport&) { ++blocks; };
-    unstopped.observer = [&](const PassReport& pass) { last_estimate = pass.primal_estimate; };
+    unstopped.observer.block = [&](const BlockReport&) { ++blocks; };
+    unstopped.observer.pass = [&](const PassReport& pass) { last_estimate = pass.primal_estimate; };
     const Summary expected = solve(problem, options(), whole, unstopped);
     expect_planned(expected.plan);
     Context stopped = context(problem, std::string("STOPPED-") + loss);
@@ -112,7 +112,7 @@ TEST_P(StopsAtEveryBlock, OrCrashesBetweenThemChangeNoBitOfTheWeights) {
   std::vector<Solution> whole;
   uint64_t blocks = 0;
   Context unstopped = context(problem, "WHOLE");
-  unstopped.on_block = [&](const BlockReport&) { ++blocks; };
+  unstopped.observer.block = [&](const BlockReport&) { ++blocks; };
   const Summary expected = solve(problem, options(), whole, unstopped);
   const Context dying = context(problem, "STOPPED");
   Random random(9);

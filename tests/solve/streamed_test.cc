@@ -77,7 +77,7 @@ TEST_F(Streamed, SubsamplesAreTheSameBitsForAnyNumberOfThreads) {
 TEST_F(Streamed, EveryPassReadsFromTheStore) {
   std::vector<uint64_t> read;
   Context context{.memory_bytes = kStreamedMemory};
-  context.observer = [&](const PassReport& pass) { read.push_back(pass.bytes_read); };
+  context.observer.pass = [&](const PassReport& pass) { read.push_back(pass.bytes_read); };
   run(Dual{.inner = 1}, "hinge", context);
   uint64_t stored = 0;
   for (const ChunkInfo& chunk : store_->chunks()) stored += chunk.extent();

@@ -58,8 +58,8 @@ class TasksStopped : public testing::TestWithParam<Way> {
   Whole unstopped() const {
     Whole whole;
     Context alive = context("WHOLE");
-    alive.on_block = [&](const BlockReport&) { ++whole.blocks; };
-    alive.observer = [&](const PassReport& pass) {
+    alive.observer.block = [&](const BlockReport&) { ++whole.blocks; };
+    alive.observer.pass = [&](const PassReport& pass) {
       if (pass.tasks_left < problem_.tasks.size())
         whole.most_left_apart = std::max(whole.most_left_apart, pass.tasks_left);
     };

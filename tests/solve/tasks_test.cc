@@ -38,10 +38,10 @@ class Tasks : public testing::Test {
     context.checkpoint.every_seconds = 1e9;
     std::filesystem::remove(context.checkpoint.path);
     context.threads = threads;
-    context.observer = [&](const PassReport& pass) {
+    context.observer.pass = [&](const PassReport& pass) {
       outcome.left.push_back(pass.tasks_left);
       outcome.at.emplace_back();
-      for (const Solution& solution : *pass.solutions) outcome.at.back().push_back(solution.weights);
+      for (const auto& weights : pass.weights) outcome.at.back().emplace_back(weights.begin(), weights.end());
     };
     outcome.summary = solve(problem, options, outcome.solutions, context);
     expect_planned(outcome.summary.plan, options.method, where);

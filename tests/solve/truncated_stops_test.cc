@@ -98,8 +98,8 @@ TEST_P(TruncatedStopped, EndsWithTheSameBits) {
   uint64_t most_steps = 0;
   size_t fewest = problem_.tasks.size();
   Context whole = context("WHOLE");
-  whole.on_block = [&](const BlockReport&) { ++blocks; };
-  whole.observer = [&](const PassReport& report) {
+  whole.observer.block = [&](const BlockReport&) { ++blocks; };
+  whole.observer.pass = [&](const PassReport& report) {
     if (report.truncated && report.tasks_left > 0) fewest = std::min(fewest, report.tasks_left);
   };
   const Summary summary = solve(problem_, options(), solutions, whole);
@@ -128,14 +128,14 @@ TEST_P(TruncatedStopped, GoesOnAfterAKillInAReading) {
   std::vector<Solution> solutions;
   int readings = 0;
   Context whole = context("WHOLE");
-  whole.on_reading = [&](std::string_view, double share) { readings += share >= 1 ? 1 : 0; };
+  whole.observer.reading = [&](std::string_view, double share) { readings += share >= 1 ? 1 : 0; };
   const Summary summary = solve(problem_, options(), solutions, whole);
   struct Crash {};
   // The first ones, and some of all others, which are certificates too.
   for (int death = 0; death < readings; death += death < 4 ? 1 : 1 + readings / 6) {
     Context killed = context(fmt::format("KILLED{}", death));
     int left = death;
-    killed.on_reading = [&](std::string_view, double share) {
+    killed.observer.reading = [&](std::string_view, double share) {
       if (share >= 0.5 && left == 0) throw Crash();
       if (share >= 1) --left;
     };

@@ -53,7 +53,7 @@ double reference_truncated(const std::string& loss, double s, const std::vector<
   return objective;
 }
 
-std::vector<double> in_double(const Store& store, const std::vector<float>& weights, uint32_t features, bool bias) {
+std::vector<double> in_double(const Store& store, std::span<const float> weights, uint32_t features, bool bias) {
   std::vector<double> w(features + (bias ? 1 : 0));
   for (uint32_t j = 0; j < features; ++j) w[j] = double{weights[store.features().number(j + 1)]};
   if (bias) w.back() = double{weights.back()};
@@ -129,16 +129,16 @@ TEST_P(Truncated, EndsWhereAnIndependentSolverEndsAndNeverRises) {
     int last_pass = 0;
     uint64_t last_bytes = 0;
     Context context;
-    context.observer = [&](const PassReport& report) {
+    context.observer.pass = [&](const PassReport& report) {
       // Newton reports a pass only where its weights have moved.
       EXPECT_GT(report.pass, last_pass);
       EXPECT_TRUE(std::string(solver) == "newton" || report.pass == last_pass + 1);
       EXPECT_GE(report.bytes_read, last_bytes);
       last_pass = report.pass;
       last_bytes = report.bytes_read;
-      ASSERT_EQ(report.solutions->size(), 1U);
+      ASSERT_EQ(report.weights.size(), 1U);
       if (!report.truncated) return;
-      if (objectives.empty()) first = in_double(store, report.solutions->front().weights, data.features, bias >= 0);
+      if (objectives.empty()) first = in_double(store, report.weights.front(), data.features, bias >= 0);
       objectives.push_back(report.truncated->objective);
     };
     const Summary summary =
@@ -229,9 +229,9 @@ TEST(TruncatedTasks, TogetherEqualEachAlone) {
     std::vector<Solution> solutions;
     size_t fewest = problem.tasks.size();
     Context context{.threads = 2};
-    context.observer = [&](const PassReport& report) {
-      EXPECT_EQ(report.solutions->size(), problem.tasks.size());
-      for (const Solution& one : *report.solutions) EXPECT_EQ(one.weights.size(), problem.weights());
+    context.observer.pass = [&](const PassReport& report) {
+      EXPECT_EQ(report.weights.size(), problem.tasks.size());
+      for (const auto& one : report.weights) EXPECT_EQ(one.size(), problem.weights());
       if (report.truncated && report.tasks_left > 0) fewest = std::min(fewest, report.tasks_left);
     };
     const Summary together = solve(problem, options, solutions, context);
@@ -297,7 +297,7 @@ TEST(TruncatedLimits, EndWithTheBestSoFarAndAtLeastOneConvexProblem) {
   std::vector<Solution> solutions;
   std::vector<double> objectives;
   Context context;
-  context.observer = [&](const PassReport& report) {
+  context.observer.pass = [&](const PassReport& report) {
     if (report.truncated) objectives.push_back(report.truncated->objective);
   };
   const Summary summary =

@@ -31,12 +31,12 @@ inline bool live(const Problem& problem, const SolveOptions& options, Context co
   struct Crash {};
   std::atomic<bool> stop = false;
   context.stop = &stop;
-  context.on_block = [&](const BlockReport&) {
+  context.observer.block = [&](const BlockReport&) {
     if (--blocks != 0) return;
     if (death == Death::crash) throw Crash();
     stop = true;
   };
-  context.observer = [&](const PassReport& pass) { run.last_estimate = pass.primal_estimate; };
+  context.observer.pass = [&](const PassReport& pass) { run.last_estimate = pass.primal_estimate; };
   run.solutions.clear();
   try {
     run.summary = solve(problem, options, run.solutions, context);

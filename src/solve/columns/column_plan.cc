@@ -85,7 +85,7 @@ Plan plan_columns(const ColumnNeeds& own, const Problem& problem, const SolveOpt
   plan.add_part("margins", needs.rows, remedies(), grouped(columns.info().row_facts.rows) + " rows");
   // At the end rows may be asked for, in the memory of the columns.
   uint64_t answer = 0;
-  if (context.on_answer)
+  if (context.rows_at_end)
     for (const ChunkInfo& chunk : problem.store->chunks()) answer = std::max(answer, 2 * chunk.memory_bytes(true));
   const uint64_t whole = chunks.encoded + chunks.largest_space;
   const uint64_t least_window = std::max({std::min(chunks.least(), whole), needs.facts, answer});

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
+#include "base/error.h"
 #include "base/threads.h"
 
 namespace linblock {
@@ -35,6 +37,15 @@ BlockOrder certify_order(const Store& store, const Plan& plan) {
   return BlockOrder::all(store, streamed
                                     ? std::clamp<size_t>(plan.certify_window_bytes / 2 / largest, 1, kCertifyChunks)
                                     : kCertifyChunks);
+}
+
+void check_certificates(const Summary& summary) {
+  for (const Certificate& one : summary.certificates)
+    if (summary.has_dual && one.contradicts_itself())
+      throw std::logic_error(fmt::format(
+          "the certificate contradicts itself: no objective can be below {:.17g}, and that of these weights is "
+          "{:.17g}",
+          one.dual, one.primal));
 }
 
 void Certify::begin(std::vector<One> those, std::optional<BlockOrder> order) {

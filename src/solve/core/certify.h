@@ -16,6 +16,9 @@ inline constexpr std::string_view kCertifying = "to certify how far from the bes
 // Blocks of a few chunks, as the memory that v leaves allows.
 BlockOrder certify_order(const Store& store, const Plan& plan);
 
+// Throws where a bound is above what it bounds: a defect.
+void check_certificates(const Summary& summary);
+
 class Certify {
  public:
   // Weights to be certified. Those whose gap is above `mend_above` will be gone on from: they are set to v, unless they

@@ -10,6 +10,21 @@
 
 namespace linblock {
 
+namespace {
+
+// Where the duals are at hand.
+std::vector<uint64_t> count_support_vectors(const std::vector<Solution>& solutions) {
+  std::vector<uint64_t> counts;
+  for (const Solution& solution : solutions) {
+    if (solution.duals.empty() || solution.duals.in_file()) return {};
+    const std::span<const double> all = solution.duals.all();
+    counts.push_back(static_cast<uint64_t>(std::count_if(all.begin(), all.end(), [](double a) { return a > 0; })));
+  }
+  return counts;
+}
+
+}  // namespace
+
 PassLoop::PassLoop(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
                    const Context& context, Rows& rows)
     : problem_(problem),
@@ -18,11 +33,13 @@ PassLoop::PassLoop(const Problem& problem, const SolveOptions& options, std::vec
       context_(context),
       rows_(rows),
       costs_of_others_(rows.costs()) {
+  check_problem(problem, options.method);
+  solutions.resize(problem.tasks.size());
   std::optional<FieldReader> resumed;
   if (context.checkpoint.wanted() && saved()) resumed.emplace(context.checkpoint.path);
   // What was measured the first time is not measured again: the same plan, the same bits.
   summary_.plan = resumed ? resumed->take<Plan>("plan") : make_plan(problem, options, context);
-  context.on_plan(summary_.plan);
+  context.observer.plan(summary_.plan);
   solver_ = make_solver(problem, options, solutions, context, summary_.plan, rows);
   if (!resumed) return;
   restore(*resumed);
@@ -63,6 +80,7 @@ ReadCosts PassLoop::costs() const {
 std::optional<PassLoop::Done> PassLoop::pass() {
   const std::optional<Pass> pass = solver_->next(at_);
   if (!pass) return std::nullopt;
+  if (pass->purpose == Pass::Purpose::step) save_between_steps();
   if (pass->rows) rows_.hold(*pass->rows);
   if (pass->has_number() && at_.block == 0) {
     pass_rows_ = 0;
@@ -85,8 +103,8 @@ std::optional<PassLoop::Done> PassLoop::pass() {
     ++at_.pass;
     at_.block = 0;
   }
-  const PassEnd end = end_of(*pass);
-  Done done{.purpose = pass->purpose, .report = solver_->end_pass(end)};
+  has_stepped_ = pass->purpose == Pass::Purpose::step;
+  Done done{.purpose = pass->purpose, .report = solver_->end_pass(end_of(*pass))};
   if (pass->purpose == Pass::Purpose::certify) {
     certify_seconds_ += reading.seconds();
     certify_costs_ += costs() - before;
@@ -108,10 +126,9 @@ std::optional<PassLoop::Done> PassLoop::pass() {
     }
     report.seconds = clock_.seconds();
     report.bytes_read = costs().bytes;
-    report.solutions = &solutions_;
+    report.weights = solver_->weights();
     summary_.passes = report.pass;
-    for (const std::string& note : report.notes) context_.on_note(note);
-    if (pass->purpose == Pass::Purpose::step && !end.limit && report.tasks_left > 0) end_step();
+    for (const std::string& note : report.notes) context_.observer.note(note);
   }
   return done;
 }
@@ -139,7 +156,7 @@ void PassLoop::work_on(const Pass& pass) {
         pass_solve_seconds_ += report.solve_seconds;
         pass_rows_ += report.rows;
         report.seconds = clock_.seconds();
-        context_.on_block(report);
+        context_.observer.block(report);
         stop = context_.stopped();
         if (checkpoint.wanted() && (stop || since_saved_.seconds() >= checkpoint.every_seconds)) save();
         return !stop;
@@ -167,7 +184,7 @@ void PassLoop::read(const Pass& pass) {
         working_seconds += working.seconds();
         for (const Chunk* chunk : block.chunks) rows += chunk->rows();
         const double share = static_cast<double>(number + 1) / static_cast<double>(pass.order.ends.size());
-        context_.on_reading(pass.words, (pass.done + share) / pass.readings);
+        context_.observer.reading(pass.words, (pass.done + share) / pass.readings);
         if (context_.stopped() && context_.checkpoint.wanted()) fail_in_reading(pass);
         return true;
       },
@@ -186,10 +203,10 @@ void PassLoop::fail_in_reading(const Pass& pass) const {
        std::max(1, at_.pass - 1), how);
 }
 
-// After a step of a method that reads for itself: a checkpoint where one is due.
-void PassLoop::end_step() {
+// Of a method that reads for itself: a checkpoint where one is due.
+void PassLoop::save_between_steps() {
   const Checkpoint& checkpoint = context_.checkpoint;
-  if (!checkpoint.wanted()) return;
+  if (!checkpoint.wanted() || !has_stepped_) return;
   const bool stop = context_.stopped();
   if (!stop && since_saved_.seconds() < checkpoint.every_seconds) return;
   save();
@@ -216,7 +233,7 @@ std::optional<Termination> PassLoop::limit(const Pass& pass) const {
   return out_of_passes ? Termination::pass_limit : Termination::time_limit;
 }
 
-void PassLoop::read_rows(std::string_view purpose, const std::function<void(const Block&)>& work) {
+void PassLoop::read_rows(const std::function<void(const Block&)>& work) {
   const Plan& plan = summary_.plan;
   BlockOrder order = certify_order(*problem_.store, plan);
   uint64_t window = plan.certify_window_bytes;
@@ -233,7 +250,8 @@ void PassLoop::read_rows(std::string_view purpose, const std::function<void(cons
       order,
       [&](const Block& rows, size_t number) {
         work(rows);
-        context_.on_reading(purpose, static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
+        context_.observer.reading("to look at the rows with what was learned",
+                                  static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
         return !context_.stopped();
       },
       0, window);
@@ -247,7 +265,10 @@ Summary PassLoop::finish() {
     fail(ErrorKind::interrupted, "interrupted: the same command goes on");
   summary_.costs = costs();
   if (summary_.plan.columns || summary_.plan.rows == RowsHeld::streamed) rows_.release();
+  if (!is_wrapped(problem_, options_.method)) check_certificates(summary_);
+  if (summary_.support_vectors.empty()) summary_.support_vectors = count_support_vectors(solutions_);
   summary_.total_seconds = clock_.seconds();
+  solver_.reset();
   return std::move(summary_);
 }
 

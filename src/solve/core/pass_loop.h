@@ -30,8 +30,9 @@ class PassLoop {
   // there is a checkpoint to resume from.
   std::optional<Done> pass();
 
-  // All rows once more, when the answer is complete; those in memory are still there. A stop ends it early.
-  void read_rows(std::string_view purpose, const std::function<void(const Block&)>& work);
+  // All rows once more, with what was learned; those in memory are still there. A stop ends it early.
+  void read_rows(const std::function<void(const Block&)>& work);
+  // When the answer is complete. The solver is gone then, with its memory.
   Summary finish();
 
  private:
@@ -40,7 +41,7 @@ class PassLoop {
   void work_on(const Pass& pass);
   void read(const Pass& pass);
   void fail_in_reading(const Pass& pass) const;
-  void end_step();
+  void save_between_steps();
   PassEnd end_of(const Pass& pass) const;
   std::optional<Termination> limit(const Pass& pass) const;
   bool saved() const { return path_kind(context_.checkpoint.path) == PathKind::file; }
@@ -64,8 +65,9 @@ class PassLoop {
   Stopwatch since_saved_;
   Summary summary_;
   std::unique_ptr<Solver> solver_;
-  Position at_;  // the next pass that has a number, or the one in work
-  bool whole_ = true;
+  Position at_;               // the next pass that has a number, or the one in work
+  bool whole_ = true;         // all blocks of the pass were worked on
+  bool has_stepped_ = false;  // since the last checkpoint there is something to save
   // Of the last pass that has a number, and of its certificate.
   uint64_t pass_rows_ = 0;
   ReadCosts pass_costs_;

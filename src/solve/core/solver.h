@@ -96,8 +96,8 @@ struct PassReport {
   // Where losses are truncated: this was a reading that looked for outliers, and no pass of a convex solver. Of all
   // tasks together.
   std::optional<TruncatedResult> truncated = {};
-  std::vector<std::string> notes = {};  // what a method found out on the way and a user should know
-  const std::vector<Solution>* solutions = nullptr;
+  std::vector<std::string> notes = {};               // what a method found out on the way and a user should know
+  std::vector<std::span<const float>> weights = {};  // that would be the answer now, one per task; not for long
 
   // A task's estimates; the gap is infinite where nothing is known.
   void add_task(double primal, double its_dual);
@@ -116,25 +116,25 @@ struct Checkpoint {
 // Readings of the rows that are not a pass: what for ("to certify ..."), and how much of it is done.
 using ReadingObserver = std::function<void(std::string_view purpose, double share)>;
 
+// What happens on the way, for whoever shows it. Observers change nothing and read no rows.
+struct Observer {
+  std::function<void(const Plan&)> plan = [](const Plan&) {};
+  std::function<void(const BlockReport&)> block = [](const BlockReport&) {};
+  std::function<void(const PassReport&)> pass = [](const PassReport&) {};
+  ReadingObserver reading = [](std::string_view, double) {};
+  // What a method found out on the way and a user should know.
+  std::function<void(const std::string&)> note = [](const std::string&) {};
+};
+
 // With which resources.
 struct Context {
   uint64_t memory_bytes = uint64_t{1} << 30;
   uint64_t reserved_bytes = 0;  // of it, for what the caller holds meanwhile
   size_t threads = 1;
-  std::function<void(const Plan&)> on_plan = [](const Plan&) {};
-  std::function<void(const BlockReport&)> on_block = [](const BlockReport&) {};
-  std::function<void(const PassReport&)> observer = [](const PassReport&) {};
-  ReadingObserver on_reading = [](std::string_view, double) {};
-  // What a method found out on the way and a user should know.
-  std::function<void(const std::string&)> on_note = [](const std::string&) {};
-  // Every certificate's v = sum of alpha y x of a task, from feature `begin` on.
-  std::function<void(size_t task, size_t begin, std::span<const double> v)> on_v = {};
-  // Wanted: one more pass over all rows when the answer stands, while those that are in memory still are.
-  std::function<void(const Block&)> on_answer = {};
+  bool rows_at_end = false;  // the caller reads all rows once more when the answer is complete: columns leave room
+  Observer observer = {};
   const std::atomic<bool>* stop = nullptr;
   Checkpoint checkpoint = {};
-  // Several problems on one store, one after another: rows that all stay in memory are handed on from each to the next.
-  Rows* handed_on = nullptr;
 
   bool stopped() const { return stop != nullptr && *stop; }
 };

@@ -19,8 +19,8 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "solve/core/certify.h"
 #include "solve/core/chunk_sums.h"
-#include "solve/core/pass.h"
 #include "solve/solve.h"
 #include "solve/truncated/outliers.h"
 
@@ -36,38 +36,116 @@ constexpr double kExact = 0.1;
 constexpr double kStart = 0.1;            // the gap of the first convex problem
 constexpr double kLeastTolerance = 1e-6;  // weights are floats: no gap much below is ever certified
 
-class Outer {
+// A solver around a solver: when the convex problem is solved, all rows are read for outliers.
+class TruncatedSolver : public Solver {
  public:
-  Outer(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions, const Context& context)
-      : problem_(problem),
-        convex_([&] {
-          Problem convex = problem;
+  TruncatedSolver(const Setup& setup, Rows& rows)
+      : setup_(setup),
+        problem_(setup.problem),
+        options_(setup.options),
+        solutions_(setup.solutions),
+        rows_(rows),
+        convex_problem_([&] {
+          Problem convex = setup.problem;
           convex.truncate.reset();
           return convex;
         }()),
-        options_(options),
-        solutions_(solutions),
-        context_(context),
-        rows_(context.handed_on != nullptr ? *context.handed_on : own_rows_),
-        tasks_(problem.tasks.size()) {
-    for (One& task : tasks_) task.known = task.found = RowSet(problem.store->info().next_row_id);
-    summary_.plan = make_plan(problem, options, context);
-    context.on_plan(summary_.plan);
+        tasks_(setup.problem.tasks.size()) {
+    for (One& task : tasks_) task.known = task.found = RowSet(problem_.store->info().next_row_id);
   }
 
-  Summary solve() {
-    if (!restore()) {
-      begin();
-      if (begun_ > 0) solve_convex();
-      read();
-    } else if (reading_due_) {
-      read();
+  std::optional<Pass> next(const Position& at) override {
+    if (!begun_) begin();
+    if (!convex_ && !reading_due_) {
+      if (in_work().empty() || limit_ != Termination::converged) return std::nullopt;
+      passes_ = at.pass - 1;
+      begin_convex();
     }
-    while (!in_work().empty() && limit_ == Termination::converged) {
-      solve_convex();
-      read();
+    if (convex_) {
+      if (std::optional<Pass> pass = convex_->solver->next(within(at))) {
+        // What the reading before it has found.
+        pass->save_first = pass->save_first || (passes_ > 0 && at.pass == passes_ + 1);
+        return pass;
+      }
+      end_convex();
     }
-    return finish();
+    return look();
+  }
+
+  bool work(const Block& block, size_t number) override {
+    if (convex_) return convex_->solver->work(block, number);
+    if (readings_.empty()) begin_readings();
+    for_each_on_threads(setup_.context.threads, readings_.size(),
+                        [&](size_t k) { look_at(block, looked_at_[k], readings_[k]); });
+    return true;
+  }
+
+  bool measure(const PassEnd& end) override { return convex_->solver->measure(end); }
+
+  std::optional<PassReport> end_pass(const PassEnd& end) override {
+    if (!convex_) return end_readings(end);
+    PassEnd own = end;
+    own.pass -= passes_;
+    std::optional<PassReport> report = convex_->solver->end_pass(own);
+    // As a pass of the whole, with all tasks.
+    for (const One& task : tasks_)
+      if (report && task.done) report->add_task(task.certificate.primal, task.certificate.dual);
+    return report;
+  }
+
+  // Those of the convex problem while it is solved; after a reading, the best so far.
+  std::vector<std::span<const float>> weights() const override {
+    std::vector<std::span<const float>> weights;
+    for (const One& task : tasks_) weights.emplace_back(task.accepted);
+    if (!convex_) return weights;
+    const auto own = convex_->solver->weights();
+    for (size_t k = 0; k < own.size(); ++k) weights[convex_->those[k]] = own[k];
+    return weights;
+  }
+
+  void finish(Summary& summary) override {
+    summary.termination = limit_;
+    summary.truncate = problem_.truncate;
+    summary.column_steps = column_steps_;
+    for (const One& task : tasks_) {
+      summary.certificates.push_back(task.certificate);
+      summary.truncated.push_back(task.result);
+      summary.support_vectors.push_back(task.support_vectors);
+      if (limit_ == Termination::converged && task.stalled) summary.termination = Termination::stalled;
+    }
+  }
+
+  void save(FieldWriter& to) const override {
+    visit_progress(*this, to.inside("outer"));
+    to("outer.solving", convex_ != nullptr);
+    for (size_t i = 0; i < tasks_.size(); ++i) to(numbered("task", i), tasks_[i]);
+    for (size_t i = 0; i < tasks_.size(); ++i)
+      if (!convex_ || tasks_[i].done) save_solution(solutions_[i], to.inside(numbered("solution", i)));
+    if (!convex_) return;
+    FieldWriter own = to.inside("convex");
+    own("plan", convex_->plan);
+    convex_->solver->save(own);
+  }
+
+  void restore(FieldReader& from, const Position& at) override {
+    FieldReader outer = from.inside("outer");
+    visit_progress(*this, outer);
+    const bool solving = from.take<bool>("outer.solving");
+    if (solved_ < 0) outer.refuse_value("solved");
+    if (passes_ < 0 || passes_ >= at.pass) outer.refuse_value("passes");
+    if (!begun_ || *begun_ < 0 || *begun_ > solved_ + (solving ? 1 : 0)) outer.refuse_value("begun");
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      from(numbered("task", i), tasks_[i]);
+      if (tasks_[i].certificate.contradicts_itself()) from.refuse("contradicts itself");
+      if (!is_none_or_whole(tasks_[i].accepted)) from.refuse_value(numbered("task", i) + ".accepted");
+      if (is_dual()) solutions_[i].duals = make_duals(setup_, i);
+      if (!solving || tasks_[i].done) restore_solution(i, from.inside(numbered("solution", i)));
+    }
+    if (!solving) return;
+    if (in_work().empty() || reading_due_) from.refuse("contradicts itself");
+    FieldReader own = from.inside("convex");
+    begin_convex(own.take<Plan>("plan"));
+    convex_->solver->restore(own, within(at));
   }
 
  private:
@@ -98,7 +176,21 @@ class Outer {
     }
   };
 
+  // A convex problem, and all that its solver refers to.
+  struct Convex {
+    std::vector<size_t> those;  // its tasks
+    Problem problem;
+    SolveOptions options;
+    Context context;
+    std::vector<Solution> solutions;
+    Plan plan;
+    std::unique_ptr<Solver> solver;
+  };
+
   bool is_dual() const { return abilities_of(options_.method).start == Start::duals; }
+
+  // In the passes of the convex problem.
+  Position within(const Position& at) const { return {.pass = at.pass - passes_, .block = at.block}; }
 
   std::vector<size_t> in_work() const {
     std::vector<size_t> found;
@@ -109,26 +201,19 @@ class Outer {
 
   // The convex problem of these tasks.
   Problem problem_of(const std::vector<size_t>& those) const {
-    Problem part = convex_;
+    Problem part = convex_problem_;
     part.tasks.clear();
     for (const size_t i : those) {
-      part.tasks.push_back(convex_.tasks[i]);
+      part.tasks.push_back(convex_problem_.tasks[i]);
       part.tasks.back().held_out.also = &tasks_[i].known;
     }
     return part;
   }
 
   Context inner_context() const {
-    Context inner = context_;
+    Context inner = setup_.context;
     inner.reserved_bytes += truncated_bytes(problem_);
-    inner.on_plan = [](const Plan&) {};
-    inner.on_answer = {};
-    inner.on_v = {};
-    inner.handed_on = &rows_;
-    if (inner.checkpoint.wanted()) {
-      inner.checkpoint.path += ".convex";
-      inner.checkpoint.identity += fmt::format("convex problem: {}\n", solved_);
-    }
+    inner.rows_at_end = false;
     return inner;
   }
 
@@ -139,54 +224,47 @@ class Outer {
       return is_dual() ? !one.duals.empty() : !one.weights.empty();
     });
     begun_ = given ? 0 : 1;
+    reading_due_ = given;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       Solution& solution = solutions_[i];
       solution.weights.resize(problem_.weights(), 0.0F);
-      if (is_dual() && solution.duals.empty())
-        solution.duals = make_duals(*problem_.store, summary_.plan.duals_in_file, context_.checkpoint, i);
+      if (is_dual() && solution.duals.empty()) solution.duals = make_duals(setup_, i);
     }
   }
 
-  void solve_convex() {
-    const std::vector<size_t> those = in_work();
-    const Problem problem = problem_of(those);
-    SolveOptions options = options_;
-    options.new_chunks.clear();
-    for (const size_t i : those) options.tolerance = std::min(options.tolerance, tolerance_of(tasks_[i]));
-    if (solved_ < begun_) options.tolerance = std::max(options.tolerance, kStart);
-    options.max_passes = std::max(1, options_.max_passes - passes_);
-    if (options_.max_seconds > 0) options.max_seconds = std::max(1e-3, options_.max_seconds - clock_.seconds());
-    std::vector<Solution> solutions;
-    solutions.reserve(those.size());
-    for (const size_t i : those) solutions.push_back(std::move(solutions_[i]));
-    Context inner = inner_context();
-    forget_other_checkpoint(inner.checkpoint);
-    const double began = clock_.seconds();
-    inner.on_block = [&](BlockReport report) {
-      report.pass += passes_;
-      report.seconds += began;
-      swap_weights(those, solutions);
-      context_.on_block(report);
-      swap_weights(those, solutions);
-    };
-    inner.observer = [&](PassReport report) { pass_on(those, solutions, report); };
-    const Summary part = linblock::solve(problem, options, solutions, inner);
+  // `plan`: of a checkpoint.
+  void begin_convex(std::optional<Plan> plan = {}) {
+    convex_ = std::make_unique<Convex>();
+    Convex& convex = *convex_;
+    convex.those = in_work();
+    convex.problem = problem_of(convex.those);
+    convex.options = options_;
+    convex.options.new_chunks.clear();
+    for (const size_t i : convex.those)
+      convex.options.tolerance = std::min(convex.options.tolerance, tolerance_of(tasks_[i]));
+    if (solved_ < *begun_) convex.options.tolerance = std::max(convex.options.tolerance, kStart);
+    convex.context = inner_context();
+    convex.solutions.reserve(convex.those.size());
+    for (const size_t i : convex.those) convex.solutions.push_back(std::move(solutions_[i]));
+    convex.plan = plan ? std::move(*plan) : make_plan(convex.problem, convex.options, convex.context);
+    convex.solver = make_solver(convex.problem, convex.options, convex.solutions, convex.context, convex.plan, rows_);
+  }
+
+  void end_convex() {
+    Summary part;
+    convex_->solver->finish(part);
+    check_certificates(part);
     ++solved_;
-    passes_ += part.passes;
-    summary_.costs += part.costs;
-    summary_.solve_seconds += part.solve_seconds;
-    summary_.certify_seconds += part.certify_seconds;
-    summary_.column_steps += part.column_steps;
-    for (size_t k = 0; k < those.size(); ++k) {
-      solutions_[those[k]] = std::move(solutions[k]);
-      tasks_[those[k]].certificate = part.certificates[k];
-      tasks_[those[k]].stalled = part.termination == Termination::stalled;
+    column_steps_ += part.column_steps;
+    for (size_t k = 0; k < convex_->those.size(); ++k) {
+      const size_t i = convex_->those[k];
+      solutions_[i] = std::move(convex_->solutions[k]);
+      tasks_[i].certificate = part.certificates[k];
+      tasks_[i].stalled = part.termination == Termination::stalled;
     }
     if (part.termination != Termination::stalled) limit_ = part.termination;
     reading_due_ = true;
-    save();
-    if (inner.checkpoint.wanted() && path_kind(inner.checkpoint.path) == PathKind::file)
-      remove_file(inner.checkpoint.path);
+    convex_.reset();
   }
 
   double tolerance_of(const One& task) const {
@@ -194,59 +272,40 @@ class Outer {
                       : options_.tolerance;
   }
 
-  // A pass of the convex solver, as one of the whole: with all tasks, and everything counted from the beginning.
-  void pass_on(const std::vector<size_t>& those, std::vector<Solution>& solutions, PassReport report) {
-    report.pass += passes_;
-    report.seconds = clock_.seconds();
-    report.bytes_read += summary_.costs.bytes;
-    for (const One& task : tasks_)
-      if (task.done) report.add_task(task.certificate.primal, task.certificate.dual);
-    swap_weights(those, solutions);
-    report.solutions = &solutions_;
-    context_.observer(report);
-    swap_weights(those, solutions);
-  }
-  // The convex solver's weights to where the caller looks for them, and back.
-  void swap_weights(const std::vector<size_t>& those, std::vector<Solution>& solutions) {
-    for (size_t k = 0; k < those.size(); ++k) std::swap(solutions_[those[k]].weights, solutions[k].weights);
+  // One reading at the weights as they are: outliers and objectives, and from them what becomes of each task. The rows
+  // come from memory where the convex solver keeps them there.
+  Pass look() {
+    looked_at_ = in_work();
+    readings_.clear();
+    const Plan plan = make_plan(problem_of(looked_at_), options_, inner_context());
+    const RowsHeld held = plan.columns ? RowsHeld::streamed : plan.rows;
+    const ChunkSums chunks(*problem_.store);
+    // Where columns were worked on, nothing of them is in memory now: a few chunks of rows have room.
+    const uint64_t window = plan.columns ? std::max(plan.window_bytes, chunks.least()) : plan.window_bytes;
+    const size_t fitting = std::clamp<size_t>(window / 2 / std::max<uint64_t>(1, chunks.largest), 1, kChunksPerBlock);
+    return {.purpose = Pass::Purpose::look,
+            .order = BlockOrder::all(*problem_.store, held == RowsHeld::streamed ? fitting : kChunksPerBlock),
+            .rows = Rows::As{.store = problem_.store,
+                             .held = held,
+                             .window_bytes = window,
+                             .threads = setup_.context.threads,
+                             .decode_blocks = looked_at_.size() > 1},
+            .save_first = solved_ > 0,
+            .words = "to find outliers"};
   }
 
-  // One reading at the weights as they are: outliers and objectives, and from them what becomes of each task.
-  void read() {
-    const std::vector<size_t> those = in_work();
-    const Stopwatch working;
-    std::vector<std::vector<float>> going_on(those.size());
-    std::vector<OutlierReading> readings;
-    readings.reserve(those.size());
-    for (size_t k = 0; k < those.size(); ++k) {
-      Solution& solution = solutions_[those[k]];
-      One& task = tasks_[those[k]];
+  void begin_readings() {
+    going_on_.assign(looked_at_.size(), {});
+    readings_.reserve(looked_at_.size());
+    for (size_t k = 0; k < looked_at_.size(); ++k) {
+      Solution& solution = solutions_[looked_at_[k]];
+      One& task = tasks_[looked_at_[k]];
       if (is_dual())
-        going_on[k] = solution.weights_of_duals.empty() ? solution.weights : std::move(solution.weights_of_duals);
+        going_on_[k] = solution.weights_of_duals.empty() ? solution.weights : std::move(solution.weights_of_duals);
       solution.weights_of_duals = {};
-      readings.emplace_back(problem_, problem_.tasks[those[k]], task.known, task.found);
-      readings.back().begin(solution, going_on[k]);
+      readings_.emplace_back(problem_, problem_.tasks[looked_at_[k]], task.known, task.found);
+      readings_.back().begin(solution, going_on_[k]);
     }
-    const ReadCosts costs = for_each_block("to find outliers", true, [&](const Block& block) {
-      for_each_on_threads(context_.threads, those.size(), [&](size_t k) { look_at(block, those[k], readings[k]); });
-    });
-    for (const size_t i : those)
-      if (solutions_[i].duals.in_file()) solutions_[i].duals.set_base_version(solutions_[i].duals.version(0));
-    reading_due_ = false;
-    ++passes_;
-    const Termination end = limit();
-    for (size_t k = 0; k < those.size(); ++k) decide(those[k], readings[k], end != Termination::converged, going_on[k]);
-    if (!in_work().empty()) limit_ = end;
-    if (!in_work().empty() && limit_ == Termination::converged) save();
-    report(costs, working.seconds());
-  }
-
-  // Why there is no further step, whatever this one was; converged: there may be.
-  Termination limit() const {
-    if (limit_ != Termination::converged || solved_ == begun_) return limit_;  // at least one step
-    if (passes_ >= options_.max_passes) return Termination::pass_limit;
-    const bool out_of_time = options_.max_seconds > 0 && clock_.seconds() > options_.max_seconds;
-    return out_of_time ? Termination::time_limit : Termination::converged;
   }
 
   void look_at(const Block& block, size_t i, OutlierReading& reading) {
@@ -257,11 +316,39 @@ class Outer {
     for (const uint32_t& chunk : block.numbers) duals.put_back({&chunk, 1}, duals.version(chunk) + 1);
   }
 
+  PassReport end_readings(const PassEnd& end_of_pass) {
+    for (const size_t i : looked_at_)
+      if (solutions_[i].duals.in_file()) solutions_[i].duals.set_base_version(solutions_[i].duals.version(0));
+    reading_due_ = false;
+    const Termination end = limit(end_of_pass);
+    for (size_t k = 0; k < looked_at_.size(); ++k)
+      decide(looked_at_[k], readings_[k], end != Termination::converged, going_on_[k]);
+    if (!in_work().empty()) limit_ = end;
+    readings_.clear();
+    going_on_.clear();
+    PassReport report{.tasks_left = in_work().size()};
+    report.truncated.emplace();
+    for (const One& task : tasks_) {
+      report.add_task(task.convex, task.certificate.dual);
+      report.truncated->objective += task.result.objective;
+      report.truncated->outliers += task.result.outliers;
+      report.truncated->outer_steps = std::max(report.truncated->outer_steps, task.result.outer_steps);
+    }
+    return report;
+  }
+
+  // Why there is no further step, whatever this one was; converged: there may be. A stop shows in the next pass.
+  Termination limit(const PassEnd& end) const {
+    if (limit_ != Termination::converged || solved_ == *begun_) return limit_;  // at least one step
+    const bool at_limit = end.limit && *end.limit != Termination::interrupted;
+    return at_limit ? *end.limit : Termination::converged;
+  }
+
   // `last`: there will be no further step.
   void decide(size_t i, const OutlierReading& reading, bool last, std::vector<float>& going_on) {
     One& task = tasks_[i];
     Solution& solution = solutions_[i];
-    const bool first = solved_ == begun_;
+    const bool first = solved_ == *begun_;
     const double fall = task.result.objective - reading.objective();
     const bool accepted = first || (reading.convex_before() < task.convex && fall >= 0);
     // No solution of the convex problem is better than its dual.
@@ -293,122 +380,23 @@ class Outer {
     if (!is_dual() && !accepted) solution.weights = task.accepted;
   }
 
-  void report(const ReadCosts& costs, double seconds) {
-    PassReport report{.pass = passes_,
-                      .rows = problem_.store->info().physical_rows(),
-                      .tasks_left = in_work().size(),
-                      .costs = costs,
-                      .solve_seconds = seconds - costs.wait_seconds};
-    report.truncated.emplace();
-    for (const One& task : tasks_) {
-      report.add_task(task.convex, task.certificate.dual);
-      report.truncated->objective += task.result.objective;
-      report.truncated->outliers += task.result.outliers;
-      report.truncated->outer_steps = std::max(report.truncated->outer_steps, task.result.outer_steps);
-    }
-    report.seconds = clock_.seconds();
-    report.bytes_read = summary_.costs.bytes;
-    for (size_t i = 0; i < tasks_.size(); ++i) std::swap(solutions_[i].weights, tasks_[i].accepted);
-    report.solutions = &solutions_;
-    context_.observer(report);
-    for (size_t i = 0; i < tasks_.size(); ++i) std::swap(solutions_[i].weights, tasks_[i].accepted);
-  }
-
-  // All rows, from memory where the convex solver keeps them there.
-  template <typename Work>
-  ReadCosts for_each_block(std::string_view purpose, bool to_the_end, const Work& work) {
-    const std::vector<size_t> those = in_work();
-    const Problem part = those.empty() ? convex_ : problem_of(those);
-    const Plan plan = make_plan(part, options_, inner_context());
-    const RowsHeld held = plan.columns ? RowsHeld::streamed : plan.rows;
-    const ChunkSums chunks(*problem_.store);
-    // Where columns were worked on, nothing of them is in memory now: a few chunks of rows have room.
-    const uint64_t window = plan.columns ? std::max(plan.window_bytes, chunks.least()) : plan.window_bytes;
-    rows_.hold({.store = problem_.store,
-                .held = held,
-                .window_bytes = window,
-                .threads = context_.threads,
-                .decode_blocks = part.tasks.size() > 1});
-    const BlockOrder order =
-        BlockOrder::all(*problem_.store,
-                        held == RowsHeld::streamed
-                            ? std::clamp<size_t>(window / 2 / std::max<uint64_t>(1, chunks.largest), 1, kChunksPerBlock)
-                            : kChunksPerBlock);
-    const ReadCosts before = rows_.costs();
-    rows_.for_each(order, [&](const Block& block, size_t number) {
-      work(block);
-      context_.on_reading(purpose, static_cast<double>(number + 1) / static_cast<double>(order.ends.size()));
-      if (context_.stopped() && context_.checkpoint.wanted())
-        fail(
-            ErrorKind::interrupted, "interrupted in a reading {}: the same command {}", purpose,
-            path_kind(context_.checkpoint.path) == PathKind::file ? "goes on from the last checkpoint" : "begins anew");
-      return to_the_end || !context_.stopped();
-    });
-    const ReadCosts costs = rows_.costs() - before;
-    summary_.costs += costs;
-    if (rows_.resident() == nullptr) rows_.release();
-    return costs;
-  }
-
-  // Of an earlier convex problem, which is solved, or of another run.
-  static void forget_other_checkpoint(const Checkpoint& checkpoint) {
-    if (!checkpoint.wanted() || path_kind(checkpoint.path) != PathKind::file) return;
-    if (SnapshotReader(checkpoint.path).take_text("identity") != checkpoint.identity) remove_file(checkpoint.path);
-  }
-
   static void visit_progress(auto& self, auto&& field) {
     field("reading_due", self.reading_due_);
     field("solved", self.solved_);
     field("passes", self.passes_);
     field("begun", self.begun_);
-    field("column_steps", self.summary_.column_steps);
-  }
-
-  void save() const {
-    if (!context_.checkpoint.wanted()) return;
-    for (const Solution& solution : solutions_) solution.duals.sync();
-    SnapshotWriter file(context_.checkpoint.path);
-    FieldWriter to(file);
-    to("identity", context_.checkpoint.identity);
-    to("plan", summary_.plan);
-    visit_progress(*this, to.inside("outer"));
-    for (size_t i = 0; i < tasks_.size(); ++i) {
-      to(numbered("task", i), tasks_[i]);
-      save_solution(solutions_[i], to.inside(numbered("solution", i)));
-    }
-    file.commit();
+    field("column_steps", self.column_steps_);
   }
 
   void save_solution(const Solution& solution, FieldWriter to) const {
     to("weights", solution.weights);
     to("weights_of_duals", solution.weights_of_duals);
     if (!is_dual()) return;
+    solution.duals.sync();
     if (solution.duals.in_file())
       to("duals_version", solution.duals.version(0));
     else
       to("duals", solution.duals.all());
-  }
-
-  // False: there is nothing to go on from.
-  bool restore() {
-    const std::string& path = context_.checkpoint.path;
-    if (!context_.checkpoint.wanted() || path_kind(path) != PathKind::file) return false;
-    FieldReader from(path);
-    from.take<std::string>("identity");  // which the caller has compared
-    from("plan", summary_.plan);
-    FieldReader outer = from.inside("outer");
-    visit_progress(*this, outer);
-    if (solved_ < 0) outer.refuse_value("solved");
-    if (passes_ < 0) outer.refuse_value("passes");
-    if (begun_ < 0 || begun_ > solved_) outer.refuse_value("begun");
-    for (size_t i = 0; i < tasks_.size(); ++i) {
-      from(numbered("task", i), tasks_[i]);
-      if (tasks_[i].certificate.contradicts_itself()) from.refuse("contradicts itself");
-      if (!is_none_or_whole(tasks_[i].accepted)) from.refuse_value(numbered("task", i) + ".accepted");
-      restore_solution(i, from.inside(numbered("solution", i)));
-    }
-    from.finish();
-    return true;
   }
 
   bool is_none_or_whole(const std::vector<float>& weights) const {
@@ -422,7 +410,6 @@ class Outer {
     from("weights_of_duals", solution.weights_of_duals);
     if (!is_none_or_whole(solution.weights_of_duals)) from.refuse_value("weights_of_duals");
     if (!is_dual()) return;
-    solution.duals = make_duals(*problem_.store, summary_.plan.duals_in_file, context_.checkpoint, task);
     if (!solution.duals.in_file()) {
       from("duals", solution.duals.all());
       return;
@@ -433,36 +420,24 @@ class Outer {
     solution.duals.set_base_version(version);
   }
 
-  Summary finish() {
-    summary_.termination = limit_;
-    summary_.truncate = problem_.truncate;
-    summary_.passes = passes_;
-    for (const One& task : tasks_) {
-      summary_.certificates.push_back(task.certificate);
-      summary_.truncated.push_back(task.result);
-      summary_.support_vectors.push_back(task.support_vectors);
-      if (limit_ == Termination::converged && task.stalled) summary_.termination = Termination::stalled;
-    }
-    if (context_.on_answer) for_each_block("to look at the rows with what was learned", false, context_.on_answer);
-    summary_.total_seconds = clock_.seconds();
-    return std::move(summary_);
-  }
-
+  const Setup setup_;
   const Problem& problem_;
-  const Problem convex_;  // the same losses, whole
   const SolveOptions& options_;
-  std::vector<Solution>& solutions_;
-  const Context& context_;
-  Rows own_rows_;
-  Rows& rows_;  // in memory from one convex problem to the next
+  std::vector<Solution>& solutions_;  // of tasks in a convex problem they are there
+  Rows& rows_;
+  const Problem convex_problem_;  // the same losses, whole
   std::vector<One> tasks_;
-  Summary summary_;
-  const Stopwatch clock_;
-  int begun_ = 0;             // convex problems before the first reading
+  std::unique_ptr<Convex> convex_;  // in work; none: a reading is, or nothing
+  ColumnSteps column_steps_;
+  std::optional<int> begun_;  // convex problems before the first reading
   int solved_ = 0;            // all of them
-  int passes_ = 0;            // of the convex solver, and readings
+  int passes_ = 0;            // before the last convex problem
   bool reading_due_ = false;  // the last convex problem's answer has not been looked at
   Termination limit_ = Termination::converged;
+  // Of a reading.
+  std::vector<size_t> looked_at_;
+  std::vector<std::vector<float>> going_on_;
+  std::vector<OutlierReading> readings_;
 };
 
 }  // namespace
@@ -484,9 +459,8 @@ uint64_t truncated_bytes(const Problem& problem) {
          (2 * RowSet::bytes(problem.store->info().next_row_id) + 2 * problem.weights() * sizeof(float));
 }
 
-Summary solve_truncated(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                        const Context& context) {
-  return Outer(problem, options, solutions, context).solve();
+std::unique_ptr<Solver> make_truncated(const Setup& setup, Rows& rows) {
+  return std::make_unique<TruncatedSolver>(setup, rows);
 }
 
 }  // namespace linblock

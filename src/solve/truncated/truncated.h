@@ -1,12 +1,12 @@
 // Losses that count as 1 + s at most, around any solver of convex problems.
 #pragma once
 
-#include "solve/core/solver.h"
+#include "solve/core/pass.h"
 
 namespace linblock {
 
-Summary solve_truncated(const Problem& problem, const SolveOptions& options, std::vector<Solution>& solutions,
-                        const Context& context);
+// The setup's method solves the convex problems, on these rows.
+std::unique_ptr<Solver> make_truncated(const Setup& setup, Rows& rows);
 
 // Refuses methods that do not solve a convex problem to a given gap, and numbers that are no s.
 void check_truncated(const AnyMethod& method, double s);
