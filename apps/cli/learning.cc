@@ -1,14 +1,11 @@
 #include "cli/learning.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/numbers.h"
-#include "cli/pack_options.h"
 #include "cli/show/words.h"
 #include "learn/checkpoint_directory.h"
 #include "learn/truncated_json.h"
@@ -17,46 +14,6 @@ namespace linblock::cli {
 
 namespace {
 
-// "LABEL=WEIGHT", or "balanced".
-void add_class_weight(const std::string& text, TrainOptions& options) {
-  if (text == "balanced") {
-    options.balanced = true;
-    return;
-  }
-  const size_t equals = text.find('=');
-  int32_t label = 0;
-  double weight = 0;
-  const char* const end = text.data() + text.size();
-  const bool good = equals != std::string::npos &&
-                    std::from_chars(text.data() + (text[0] == '+' ? 1 : 0), end, label).ptr == text.data() + equals &&
-                    std::from_chars(text.data() + equals + 1, end, weight).ptr == end && weight >= 0 &&
-                    std::isfinite(weight);
-  if (!good) fail(ErrorKind::usage, "--class-weight '{}' is not LABEL=WEIGHT (such as 1=2.5) or balanced", text);
-  options.class_weights[label] = weight;
-}
-
-template <typename Value, size_t kCount>
-using Choices = std::array<std::pair<std::string_view, Value>, kCount>;
-
-constexpr Choices<ColumnOrder, 4> kOrders = {{{"permuted", ColumnOrder::permuted},
-                                              {"cyclic", ColumnOrder::cyclic},
-                                              {"once", ColumnOrder::once},
-                                              {"online", ColumnOrder::online}}};
-constexpr Choices<Exponential, 4> kExponentials = {{{"auto", Exponential::automatic},
-                                                    {"stored", Exponential::stored},
-                                                    {"fast", Exponential::fast},
-                                                    {"library", Exponential::library}}};
-
-template <typename Value, size_t kCount>
-Value choice_of(const std::string& text, const char* option, const Choices<Value, kCount>& choices) {
-  std::string names;
-  for (size_t i = 0; i < kCount; ++i) {
-    if (choices[i].first == text) return choices[i].second;
-    names += fmt::format("{}{}", i == 0 ? "" : i + 1 == kCount ? " or " : ", ", choices[i].first);
-  }
-  fail(ErrorKind::usage, "{} '{}' is not {}", option, text, names);
-}
-
 // "certified within 0.8% of the best possible objective, each of 4 classifiers"
 std::string certified_words(const Summary& summary) {
   const Certificate certificate = summary.total();
@@ -64,7 +21,7 @@ std::string certified_words(const Summary& summary) {
   const std::string each = count > 1 ? fmt::format(", each of {} classifiers", grouped(count)) : "";
   const std::string sum = count > 1 ? fmt::format(" (the sum of {} classifiers)", grouped(count)) : "";
   if (!summary.has_dual)
-    return fmt::format("objective {:.6g}{}, not certified (pegasos has no dual)", certificate.primal, sum);
+    return fmt::format("objective {:.6g}{}, not certified (this solver has no dual)", certificate.primal, sum);
   const double gap = summary.largest_gap();
   if (!std::isfinite(gap)) return "nothing is certified yet";
   if (summary.truncate) {
@@ -117,171 +74,20 @@ std::string pass_words(const PassReport& pass, size_t tasks, std::optional<doubl
 
 }  // namespace
 
-void add_learning_options(CLI::App& app, const std::shared_ptr<TrainRequest>& request, Session& session) {
-  CLI::App* const command = &app;
-  TrainOptions& options = request->options;
-  command->add_option("INPUT", options.inputs, "svmlight text (packed first), or a store")->required()->type_name("");
-  command
-      ->add_option_function<std::string>(
-          "--loss", [&options](const std::string& name) { options.loss = loss_of(name); },
-          "hinge, squared-hinge or logistic (default: squared-hinge)")
-      ->type_name("LOSS");
-  add_positive_number(*command, "--cost", options.cost, "How much the loss counts against |w|^2 / 2 (default: 1)");
-  command
-      ->add_option_function<std::string>(
-          "--truncate",
-          [&options](const std::string& text) {
-            options.truncate.reset();
-            if (text != "none") options.truncate = number_from_0(text, "--truncate");
-          },
-          "For wrong labels: no row's loss counts as more than 1 + S, such as 1 (default: none, all of it counts; "
-          "indexed: 1)")
-      ->type_name("S");
-  command
-      ->add_option_function<std::string>(
-          "--bias", [&options](const std::string& text) { options.bias = positive_number(text, "--bias"); },
-          "Add a constant feature of this value (default: none)")
-      ->type_name("B");
-  command
-      ->add_option("--multiclass", request->multiclass,
-                   "one-vs-rest, or crammer-singer: all classes at once (default: one-vs-rest)")
-      ->type_name("NAME");
-  command
-      ->add_option_function<std::string>(
-          "--positive",
-          [&options](const std::string& text) { options.positive = whole_number<int32_t>(text, "--positive"); },
-          "This label against all others")
-      ->type_name("LABEL");
-  command
-      ->add_option_function<std::vector<std::string>>(
-          "--class-weight",
-          [&options](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) add_class_weight(text, options);
-          },
-          "Multiply the cost of a label's rows: LABEL=W (repeatable), or balanced")
-      ->type_name("LABEL=W");
-  add_memory_option(*command, request->memory_bytes);
-  add_threads_option(*command, request->threads);
-  add_positive_number(*command, "--tolerance", options.solve.tolerance,
-                      "Stop at this relative duality gap, certified (default: 0.01)");
-  add_whole_number(*command, "--max-passes", options.solve.max_passes, "Stop after N passes (default: 1000)", 1);
-  add_positive_number(*command, "--max-seconds", options.solve.max_seconds, "Stop after so many seconds");
-  add_whole_number(*command, "--seed", options.solve.seed, "Of everything random (default: 1)");
-  command
-      ->add_option("--solver", request->solver,
-                   "dual, newton, primal, cmls, indexed, pegasos, average or subsample (default: chosen from the data)")
-      ->type_name("NAME");
-  command
-      ->add_option_function<std::string>(
-          "--step",
-          [request](const std::string& text) {
-            const std::optional<StepRows> step = StepRows::read(text);
-            if (!step) fail(ErrorKind::usage, "--step '{}' is not block, row or a number of rows", text);
-            request->pegasos.step = *step;
-          },
-          "pegasos: rows a step: block, row or N (default: row)")
-      ->type_name("N");
-  command
-      ->add_option_function<std::string>(
-          "--order",
-          [request](const std::string& name) {
-            request->primal.order = choice_of(name, "--order", kOrders);
-            request->order = request->primal.order;
-          },
-          "primal, cmls: of the features: permuted, cyclic, once or online (default: permuted; cmls: cyclic)")
-      ->type_name("NAME");
-  command
-      ->add_option_function<std::string>(
-          "--exponential",
-          [request](const std::string& name) {
-            request->primal.exponential = choice_of(name, "--exponential", kExponentials);
-          },
-          "primal with --loss logistic: auto, stored, fast or library (default: auto)")
-      ->type_name("NAME");
-  add_whole_number(*command, "--query", request->indexed.query,
-                   "indexed: rows that a query of the index is to find (default: 1000)", 1);
-  command
-      ->add_option_function<std::string>(
-          "--block-solver",
-          [request](const std::string& name) {
-            if (name != "dual" && name != "newton")
-              fail(ErrorKind::usage, "--block-solver '{}' is not dual or newton", name);
-            request->indexed.block_solver = name == "newton" ? BlockSolver::newton : BlockSolver::dual;
-          },
-          "indexed: dual, or newton, with --loss squared-hinge (default: dual)")
-      ->type_name("NAME");
-  command
-      ->add_option_function<std::string>(
-          "--schedule",
-          [request](const std::string& name) {
-            if (name != "recomposed" && name != "fixed")
-              fail(ErrorKind::usage, "--schedule '{}' is not recomposed or fixed", name);
-            request->dual.schedule = name == "fixed" ? Schedule::fixed : Schedule::recomposed;
-          },
-          "dual: recomposed, new blocks each pass, or fixed, always the same (default: recomposed)")
-      ->type_name("NAME");
-  command
-      ->add_option_function<std::string>(
-          "--blocks",
-          [request](const std::string& text) { request->dual.blocks = whole_number<size_t>(text, "--blocks", 1); },
-          "With --schedule fixed: how many")
-      ->type_name("M");
-  command
-      ->add_option_function<std::string>(
-          "--inner",
-          [request](const std::string& text) {
-            const std::optional<InnerIterations> inner = InnerIterations::read(text);
-            if (!inner) fail(ErrorKind::usage, "--inner '{}' is not a number of rounds, auto or converge", text);
-            request->dual.inner = *inner;
-          },
-          "dual: rounds over each block: N, auto or converge (default: auto)")
-      ->type_name("N");
-  command
-      ->add_option_function<std::string>(
-          "--block-order",
-          [request](const std::string& name) {
-            if (name != "permuted" && name != "sequential")
-              fail(ErrorKind::usage, "--block-order '{}' is not permuted or sequential", name);
-            request->dual.block_order = name == "permuted" ? BlockSequence::permuted : BlockSequence::sequential;
-          },
-          "With --schedule fixed: permuted or sequential (default: permuted)")
-      ->type_name("NAME");
-  command
-      ->add_option_function<std::string>(
-          "--cache-fraction",
-          [request](const std::string& text) {
-            if (text == "auto") return request->dual.cache_fraction.reset();
-            double share = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
-            if (error != std::errc() || end != text.data() + text.size() || !(share >= 0 && share < 1))
-              fail(ErrorKind::usage, "--cache-fraction '{}' is not auto or a number from 0 to below 1", text);
-            request->dual.cache_fraction = share;
-          },
-          "dual: of the memory for rows, for rows near the margin: F or auto (default: auto)")
-      ->type_name("F");
-  command->add_option("--store", options.store, "Where text is packed (default: INPUT.linblock)")->type_name("DIR");
-  add_text_options(*command, options.pack);
-  add_packing_options(*command, options.pack);
-  command
-      ->add_option("--checkpoint", request->checkpoint,
-                   "Where to keep what a resumed run needs (default: beside the model or the store)")
-      ->type_name("DIR");
-  add_number(*command, "--checkpoint-seconds", request->checkpoint_seconds, "How often (default: 10)");
-  command->add_flag("--fresh", options.fresh, "Begin anew, whatever a checkpoint says");
-  add_json_option(*command, session);
-  add_quiet_option(*command, session);
+void add_learning_options(Command& command, TrainRequest& request, Session& session, std::string_view without) {
+  command.arguments("INPUT", "svmlight text (packed first), or a store", request.options.inputs);
+  for (const SettingGroup& group : learn_settings(request))
+    for (const Setting& setting : group.settings)
+      if (setting.name != without) command.setting(setting, group.name);
+  add_json_option(command, session);
+  add_quiet_option(command, session);
 }
 
-Context prepare(TrainRequest& request, const std::string& folder, Session& session) {
-  request.options.pack.memory_bytes = request.memory_bytes;
-  request.options.pack.threads = request.threads;
-  const std::optional<AnyMethod> method = method_of(request);
-  request.options.choose_method = !method.has_value();
-  if (method) request.options.solve.method = *method;
-  if (all_classes_at_once(request)) request.options.loss = Hinge{};
-  Context context{.memory_bytes = request.memory_bytes, .threads = request.threads, .stop = &session.stop};
+Context prepare(const TrainRequest& request, const std::string& folder, Session& session) {
+  Context context{
+      .memory_bytes = request.resources.memory_bytes, .threads = request.resources.threads, .stop = &session.stop};
   context.checkpoint.path = fmt::format("{}/{}", folder, kCheckpointName);
-  context.checkpoint.every_seconds = request.checkpoint_seconds;
+  context.checkpoint.every_seconds = request.checkpoint.seconds;
   return context;
 }
 
@@ -309,7 +115,7 @@ TrainObserver Watching::observer() {
     progress_.begin(plan.tasks);
     if (!quietly_) terminal.say("plan: " + plan.describe());
     if (!request_.dry_run)
-      trace_.begin(session_.command, request_.options, plan, request_.memory_bytes,
+      trace_.begin(session_.command, request_.options, plan, request_.resources.memory_bytes,
                    path_kind(context_.checkpoint.path) == PathKind::file);
   };
   observer.block = [&](const BlockReport& block) {

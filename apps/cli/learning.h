@@ -1,7 +1,6 @@
 // What train, cv and tune have in common on the command line: options, what a person sees meanwhile, and words.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +14,8 @@
 namespace linblock::cli {
 
 // INPUT, and everything that is said about learning and packing.
-void add_learning_options(CLI::App& command, const std::shared_ptr<TrainRequest>& request, Session& session);
+// `without`: a setting that the command has no use for.
+void add_learning_options(Command& command, TrainRequest& request, Session& session, std::string_view without = {});
 
 // Packing and training as they go on, for as long as this lives.
 class Watching {
@@ -38,8 +38,8 @@ class Watching {
   Trace trace_;
 };
 
-// The request's options made complete, and its resources. `folder` keeps the checkpoint.
-Context prepare(TrainRequest& request, const std::string& folder, Session& session);
+// Its resources. `folder` keeps the checkpoint.
+Context prepare(const TrainRequest& request, const std::string& folder, Session& session);
 
 // "certified within 0.8% of the best possible objective; 5 passes, 1.9 GB read, 41 MB of 64 MB used, 3.20 s"
 std::string summary_words(const Summary& summary, uint64_t memory_bytes, double seconds);

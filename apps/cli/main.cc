@@ -1,5 +1,4 @@
 // The only place that catches, and the only one that decides an exit code.
-#include <CLI/CLI.hpp>
 #include <cctype>
 #include <cerrno>
 #include <csignal>
@@ -15,17 +14,17 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "base/version.h"
 #include "cli/commands/commands.h"
-#include "cli/numbers.h"
+#include "cli/show/print_json.h"
 #include "cli/show/words.h"
-#include "cli/suggest.h"
+#include "learn/request.h"
 
 namespace linblock::cli {
 
 namespace {
 
 constexpr int kUsage = 2;
+constexpr std::string_view kDescribe = "--describe-options";  // for tools that write documentation
 constexpr int kInternal = 70;
 constexpr int kInterrupted = 130;
 
@@ -45,50 +44,6 @@ int exit_code(ErrorKind kind) {
     case ErrorKind::interrupted: return kInterrupted;
   }
   return kInternal;
-}
-
-// "-o MODEL (or --output) is required: the model to write"
-std::string required_words(const CLI::Option& option) {
-  std::string name = option.get_name();
-  if (!option.get_snames().empty())
-    name = fmt::format("-{} {} (or {})", option.get_snames().front(), option.get_type_name(), name);
-  std::string what = option.get_description();
-  if (!what.empty()) what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
-  return fmt::format("{} is required: {}", name, what);
-}
-
-// CLI11's message, and the option or command that was probably meant.
-std::string explain(const CLI::App& app, const CLI::ParseError& error, int count, char** words) {
-  const CLI::App* command = &app;
-  std::string name = "linblock";
-  std::vector<std::string> commands;
-  for (const CLI::App* sub : app.get_subcommands({})) commands.push_back(sub->get_name());
-  if (count > 1 && words[1][0] != '-') {
-    if (std::find(commands.begin(), commands.end(), words[1]) == commands.end()) {
-      const std::string meant = nearest(words[1], commands);
-      return fmt::format("'{}' is not a command{}\nSee 'linblock --help' for the list.", words[1],
-                         meant.empty() ? "." : fmt::format(": did you mean '{}'?", meant));
-    }
-    command = app.get_subcommand(words[1]);
-    name += std::string(" ") + words[1];
-  }
-  std::vector<std::string> options;
-  for (const CLI::Option* option : command->get_options())
-    for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
-  std::string sentence = error.what();
-  for (const CLI::Option* option : command->get_options())
-    if (error.get_name() == "RequiredError" && sentence == option->get_name() + " is required")
-      sentence = required_words(*option);
-  for (int i = 1; i < count; ++i) {
-    const std::string typed(words[i], std::strcspn(words[i], "="));
-    if (typed.starts_with("--") && std::find(options.begin(), options.end(), typed) == options.end()) {
-      const std::string meant = nearest(typed, options);
-      sentence = fmt::format("{} has no option {}{}", name, typed,
-                             meant.empty() ? "" : fmt::format(": did you mean {}?", meant));
-      break;
-    }
-  }
-  return fmt::format("{}\nSee '{} --help'.", sentence, name);
 }
 
 // A result that did not reach its file is not a result.
@@ -112,45 +67,35 @@ int run(int count, char** words) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error as a full disk is
   set_interrupt_flag(&session.stop);
 
-  CLI::App app("linblock trains linear classifiers on data larger than memory, to a certified optimum.", "linblock");
-  app.set_version_flag("--version", fmt::format("linblock {}", kVersion));
-  app.require_subcommand(1);
-  app.footer(
+  const bool describes = count == 2 && std::string_view(words[1]) == kDescribe;
+  Parser parser(
+      describes || count < 2 ? "" : words[1],
       "\nBegin with:\n  linblock generate documents -o data.svm\n  linblock pack data.svm -o data.store\n  linblock "
       "info data.store\n\n"
       "Exit codes: 0 done, 2 usage, 3 bad input, 4 damaged store, 5 I/O error or disk full,\n"
       "6 not enough memory allowed, 130 interrupted.");
-  add_pack(app, session);
-  add_info(app, session);
-  add_verify(app, session);
-  add_unpack(app, session);
-  add_append(app, session);
-  add_remove(app, session);
-  add_compact(app, session);
-  add_transpose(app, session);
-  add_index(app, session);
-  add_train(app, session);
-  add_cv(app, session);
-  add_tune(app, session);
-  add_predict(app, session);
-  add_evaluate(app, session);
-  add_report(app, session);
-  add_generate(app, session);
+  add_pack(parser, session);
+  add_info(parser, session);
+  add_verify(parser, session);
+  add_unpack(parser, session);
+  add_append(parser, session);
+  add_remove(parser, session);
+  add_compact(parser, session);
+  add_transpose(parser, session);
+  add_index(parser, session);
+  add_train(parser, session);
+  add_cv(parser, session);
+  add_tune(parser, session);
+  add_predict(parser, session);
+  add_evaluate(parser, session);
+  add_report(parser, session);
+  add_generate(parser, session);
   try {
-    app.parse(count, words);
-  } catch (const CLI::CallForHelp& help) {
-    app.exit(help);
-  } catch (const CLI::CallForAllHelp& help) {
-    app.exit(help);
-  } catch (const CLI::CallForVersion& version) {
-    app.exit(version);
-  } catch (const CLI::ParseError& error) {
-    if (count == 1) {
-      std::cout << app.help() << std::flush;
-      return kUsage;
+    if (describes) {
+      print_line(parser.describe());
+      return finish_output(session.terminal);
     }
-    session.terminal.complain(explain(app, error, count, words));
-    return kUsage;
+    if (const std::optional<int> code = parser.parse(count, words, session.terminal); code && *code != 0) return *code;
   } catch (const Error& error) {
     session.terminal.complain(message_of(error));
     return exit_code(error.kind());
@@ -169,28 +114,39 @@ int run(int count, char** words) {
 
 }  // namespace
 
-void add_memory_option(CLI::App& command, uint64_t& bytes) {
-  bytes = permitted_memory_bytes() / 2;
-  command
-      .add_option_function<std::string>(
-          "--memory", [&bytes](const std::string& text) { bytes = parse_size(text, "--memory"); },
-          "All the memory this may use, such as 64M or 1G (default: half of what the machine or its cgroup allows)")
-      ->type_name("SIZE");
+namespace {
+
+// One setting of the table of resources; `take` copies it to where the command has it.
+void add_resource(Command& command, std::string_view name, const std::function<void(const Resources&)>& take) {
+  const auto resources = std::make_shared<Resources>(Resources::usual());
+  take(*resources);
+  for (Setting& setting : settings_of(*resources)) {
+    if (setting.name != name) continue;
+    setting.set = [resources, set = setting.set, take](std::string_view text) {
+      std::string wrong = set(text);
+      take(*resources);
+      return wrong;
+    };
+    command.setting(setting);
+  }
 }
 
-void add_threads_option(CLI::App& command, size_t& threads) {
-  threads = available_threads();
-  add_whole_number(command, "--threads", threads,
-                   "Threads to use (default: all processors); the result is the same for any number", 1, 1024);
+}  // namespace
+
+void add_memory_option(Command& command, uint64_t& bytes) {
+  add_resource(command, "memory", [&bytes](const Resources& resources) { bytes = resources.memory_bytes; });
 }
 
-void add_quiet_option(CLI::App& command, Session& session) {
-  command.add_flag_callback(
-      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
+void add_threads_option(Command& command, size_t& threads) {
+  add_resource(command, "threads", [&threads](const Resources& resources) { threads = resources.threads; });
 }
 
-void add_json_option(CLI::App& command, Session& session) {
-  command.add_flag("--json", session.json, "Print one machine-readable summary on stdout");
+void add_quiet_option(Command& command, Session& session, const std::string& help) {
+  command.flag("-q,--quiet", help, [&session] { session.terminal.set_quiet(true); });
+}
+
+void add_json_option(Command& command, Session& session) {
+  command.flag("--json", "Print one machine-readable summary on stdout", session.json);
 }
 
 ReadContext reading(ProgressBar& bar, const Session& session) {
@@ -201,8 +157,6 @@ ReadContext reading(ProgressBar& bar, const Session& session) {
   context.stop = &session.stop;
   return context;
 }
-
-void add_examples(CLI::App& command, const std::string& examples) { command.footer("\nExamples:\n" + examples); }
 
 }  // namespace linblock::cli
 

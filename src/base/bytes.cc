@@ -16,7 +16,7 @@ uint64_t checked_size(uint64_t claimed, uint64_t limit, std::string_view what) {
   return claimed;
 }
 
-uint64_t parse_size(std::string_view text, std::string_view option) {
+std::optional<uint64_t> read_size(std::string_view text) {
   uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
@@ -28,9 +28,7 @@ uint64_t parse_size(std::string_view text, std::string_view option) {
   if (unit == "M" || unit == "m") shift = 20;
   if (unit == "G" || unit == "g") shift = 30;
   if (unit == "T" || unit == "t") shift = 40;
-  if (error != std::errc() || shift < 0 || number > (UINT64_MAX >> shift >> 1))
-    fail(ErrorKind::usage, "{} '{}' is not a size: write a whole number with K, M, G or T, such as 64M or 1G", option,
-         text);
+  if (error != std::errc() || shift < 0 || number > (UINT64_MAX >> shift >> 1)) return {};
   return number << shift;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,12 +39,12 @@ constexpr T round_up(T value, T multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// "64M", "1G", "4096": powers of 1024. Throws a usage error that names the option.
-uint64_t parse_size(std::string_view text, std::string_view option);
+// "64M", "1G", "4096": powers of 1024.
+std::optional<uint64_t> read_size(std::string_view text);
 
 // "41.2 MB", "3.1 GB": for people.
 std::string human_bytes(uint64_t bytes);
-// "10M": the least size that parse_size takes and that is not below this one, in whole megabytes.
+// "10M": the least size that read_size takes and that is not below this one, in whole megabytes.
 std::string size_of_at_least(uint64_t bytes);
 // "1,234,567": for people.
 std::string grouped(uint64_t number);

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/list.h"
 
 namespace linblock {
@@ -37,7 +38,18 @@ struct Range {
     return x > above && x >= from && x <= to && x < below && (x < kInfinity && x > -kInfinity);
   }
   // "a number above 0 and up to 1"
-  std::string words(bool whole) const;
+  std::string words() const;
+  // "a whole number from 1 to 1024", where the type allows numbers from `least` to `most`.
+  template <std::integral T>
+  std::string whole_words() const {
+    constexpr bool kHasEnd = sizeof(T) < 8;
+    const T least = from > static_cast<double>(std::numeric_limits<T>::min()) ? static_cast<T>(from)
+                                                                              : std::numeric_limits<T>::min();
+    std::string text = "a whole number from " + std::to_string(least);
+    if (to < static_cast<double>(std::numeric_limits<T>::max()))
+      return text + " to " + std::to_string(static_cast<T>(to));
+    return text + (kHasEnd ? " to " + std::to_string(std::numeric_limits<T>::max()) : " up");
+  }
 };
 
 // How a value is read from text and shown. A type of one's own has the members
@@ -71,7 +83,7 @@ struct Text<T> {
     return value && range.holds(*value) ? std::optional<T>(static_cast<T>(*value)) : std::nullopt;
   }
   static std::string show(const T& value) { return show_number(value); }
-  static std::string what(const Range& range) { return range.words(false); }
+  static std::string what(const Range& range) { return range.words(); }
 };
 
 template <class T>
@@ -84,7 +96,7 @@ requires(std::integral<T> && !std::same_as<T, bool>) struct Text<T> {
     return value;
   }
   static std::string show(const T& value) { return std::to_string(value); }
-  static std::string what(const Range& range) { return range.words(true); }
+  static std::string what(const Range& range) { return range.whole_words<T>(); }
 };
 
 // On the command line a flag, without a value.
@@ -135,10 +147,57 @@ struct Text<std::optional<T>> {
   static std::string what(const Range& range) { return Text<T>::what(range); }
 };
 
+// A number of bytes: "64M".
+struct SizeText {
+  uint64_t bytes = 0;
+
+  constexpr SizeText(uint64_t number = 0) : bytes(number) {}
+  constexpr operator uint64_t() const { return bytes; }
+  static std::optional<SizeText> read(std::string_view text);
+  std::string show() const;
+  static std::string what() { return "a size: write a whole number with K, M, G or T, such as 64M or 1G"; }
+};
+
+// A number above 0, or none, which the field holds as kAbsent.
+template <int kAbsent>
+struct NumberOrNone {
+  double number = kAbsent;
+
+  constexpr NumberOrNone(double value = kAbsent) : number(value) {}
+  constexpr operator double() const { return number; }
+  static std::optional<NumberOrNone> read(std::string_view text) {
+    if (text == "none") return NumberOrNone();
+    const std::optional<double> value = read_finite(text);
+    return value && *value > 0 ? std::optional<NumberOrNone>(*value) : std::nullopt;
+  }
+  std::string show() const { return number == kAbsent ? "none" : show_number(number); }
+  static std::string what() { return "a number above 0"; }
+};
+
+// A flag that turns a field off: no_shuffle.
+struct Inverted {
+  bool off = false;
+
+  constexpr explicit Inverted(bool field) : off(!field) {}
+  constexpr explicit operator bool() const { return !off; }
+  static std::optional<Inverted> read(std::string_view text) {
+    return text == "true"    ? std::optional(Inverted(false))
+           : text == "false" ? std::optional(Inverted(true))
+                             : std::nullopt;
+  }
+  std::string show() const { return off ? "true" : "false"; }
+  static std::string what() { return "true or false"; }
+};
+
 template <class T>
 inline constexpr bool kIsOptional = false;
 template <class T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+template <class T>
+inline constexpr bool kIsNumber = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
+template <class T>
+inline constexpr bool kIsNumber<std::optional<T>> = kIsNumber<T>;
 
 // `As`: the type that reads and shows the field, where it is not the field's own.
 template <class Owner, class Field, class As = Field>
@@ -176,55 +235,63 @@ concept Unit = std::default_initializable<T> && std::copyable<T> && requires {
 // One option of one object, whatever its type.
 struct Setting {
   std::string_view name;
-  std::string_view value;
-  std::string_view help;
-  std::string standard;  // the default, as text
+  std::string_view value = {};
+  std::string help = {};
+  std::string standard = {};  // the default, as text
   bool is_flag = false;
+  bool is_number = false;  // in JSON
+  bool repeats = false;    // may be given several times: the texts are joined with commas
   bool identity = true;
-  std::string what;                                       // a value must be: "auto or a number from 0 to below 1"
-  std::function<std::string(std::string_view text)> set;  // what is wrong with the text, empty: nothing
-  std::function<std::string()> get;
+  std::string what = {};                                       // a value must be: "auto or a number from 0 to below 1"
+  std::function<std::string(std::string_view text)> set = {};  // what is wrong with the text, empty: nothing
+  std::function<std::string()> get = {};
 };
 
-// The options of an object that outlives the settings.
-template <class T>
-std::vector<Setting> settings_of(T& object) {
+// The options of a table, on an object that outlives the settings.
+template <class T, class Table>
+std::vector<Setting> settings_in(const Table& table, T& object) {
   [[maybe_unused]] static const T kStandard = {};
   std::vector<Setting> all;
-  const auto add = [&]<class Owner, class Field, class As>(const Option<Owner, Field, As>& option) {
-    const auto show = [option](const T& from) -> std::string {
-      const Field& field = from.*option.field;
-      if constexpr (kIsOptional<Field>) {
-        if (!field) return std::string(option.absent);
-      }
-      return Text<As>::show(As(field));
-    };
-    std::string what = Text<As>::what(option.range);
-    if constexpr (kIsOptional<Field>) what = std::string(option.absent) + " or " + what;
-    const auto set = [&object, option, what](std::string_view text) -> std::string {
-      if constexpr (kIsOptional<Field>) {
-        if (text == option.absent) {
-          (object.*option.field).reset();
-          return {};
-        }
-      }
-      const std::optional<As> value = Text<As>::read(text, option.range);
-      if (!value) return "'" + std::string(text) + "' is not " + what;
-      object.*option.field = Field(*value);
-      return {};
-    };
+  const auto add =
+                 [&]<class Owner, class Field, class As>(const Option<Owner, Field, As>&option) {
+                   const auto show = [option](const T& from) -> std::string {
+                     const Field& field = from.*option.field;
+                     if constexpr (kIsOptional<Field>) {
+                       if (!field) return std::string(option.absent);
+                     }
+                     return Text<As>::show(As(field));
+                   };
+                   std::string what = Text<As>::what(option.range);
+                   if constexpr (kIsOptional<Field>) what = std::string(option.absent) + " or " + what;
+                   const auto set = [&object, option, what](std::string_view text) -> std::string {
+                     if constexpr (kIsOptional<Field>) {
+                       if (text == option.absent) {
+                         (object.*option.field).reset();
+                         return {};
+                       }
+                     }
+                     const std::optional<As> value = Text<As>::read(text, option.range);
+                     if (!value) return "'" + std::string(text) + "' is not " + what;
+                     object.*option.field = Field(*value);
+                     return {};
+                   };
     all.push_back({.name = option.name,
                    .value = option.value,
-                   .help = option.help,
+                   .help = std::string(option.help),
                    .standard = show(kStandard),
                    .is_flag = std::same_as<Field, bool>,
-                   .identity = option.identity,
-                   .what = what,
-                   .set = set,
-                   .get = [&object, show] { return show(object); }});
-  };
-  std::apply([&](const auto&... option) { (add(option), ...); }, T::options());
-  return all;
+                   .is_number = kIsNumber<As>,
+                   .repeats = requires { As::kRepeats;
+                 },
+             .identity = option.identity, .what = what, .set = set, .get = [&object, show] { return show(object); }
+});
+};
+std::apply([&](const auto&... option) { (add(option), ...); }, table);
+return all;
+}
+template <class T>
+std::vector<Setting> settings_of(T& object) {
+  return settings_in(T::options(), object);
 }
 
 // A line "name: value" for each option that tells runs apart: nobody can forget one.
@@ -236,5 +303,10 @@ std::string identity_of(const T& object) {
     if (setting.identity) text += std::string(setting.name) + ": " + setting.get() + "\n";
   return text;
 }
+
+// An object with a member for each: numbers and flags as such, everything else as text.
+Json to_json(const std::vector<Setting>& settings);
+// Sets what the object names. Returns what is wrong with a member, empty: nothing.
+std::string set_from_json(const std::vector<Setting>& settings, const Json& object);
 
 }  // namespace linblock

@@ -24,6 +24,15 @@ CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, cons
 // One to learn from and one to test on, at least.
 inline constexpr uint32_t kLeastFolds = 2;
 inline constexpr uint32_t kMostFolds = UINT16_MAX;
+
+struct FoldOptions {
+  uint32_t folds = 5;
+
+  static constexpr auto options() {
+    return std::tuple{option("folds", &FoldOptions::folds, "V", "Number of parts, each held out once",
+                             {.from = kLeastFolds, .to = kMostFolds})};
+  }
+};
 // The store, for so many folds: throws before any work for a number that cannot be.
 Store open_store(const TrainOptions& options, uint32_t folds, const TrainObserver& observer, Source& source);
 

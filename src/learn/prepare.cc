@@ -58,10 +58,10 @@ std::vector<int32_t> one_against_rest(const StoreInfo& info, int32_t positive) {
 }
 
 std::map<int32_t, double> choose_class_weights(const StoreInfo& info, const TrainOptions& options) {
-  for (const auto& [label, weight] : options.class_weights)
+  for (const auto& [label, weight] : options.class_weight.factors)
     if (!info.labels.contains(label))
       fail(ErrorKind::input, "`class_weight` {}={}: no row has this label", label, weight);
-  if (!options.balanced) return options.class_weights;
+  if (!options.class_weight.balanced) return options.class_weight.factors;
   std::map<int32_t, double> weights;
   for (const auto& [label, rows] : info.labels)
     weights[label] =
@@ -207,6 +207,30 @@ Problem make_problem(const Store& store, const TrainOptions& options, const Clas
   return problem;
 }
 
+std::optional<ClassWeights> ClassWeights::read(std::string_view text) {
+  ClassWeights weights;
+  while (true) {
+    const std::string_view item = text.substr(0, text.find(','));
+    if (item == "balanced") {
+      weights.balanced = true;
+    } else {
+      const size_t equals = std::min(item.find('='), item.size());
+      const std::optional<int32_t> label = Text<int32_t>::read(item.substr(0, equals), {});
+      const std::optional<double> factor = read_finite(item.substr(std::min(equals + 1, item.size())));
+      if (!label || !factor || *factor < 0) return {};
+      weights.factors[*label] = *factor;
+    }
+    if (item.size() == text.size()) return weights;
+    text.remove_prefix(item.size() + 1);
+  }
+}
+
+std::string ClassWeights::show() const {
+  std::string text = balanced ? "balanced" : "";
+  for (const auto& [label, factor] : factors) text += fmt::format("{}{}={}", text.empty() ? "" : ",", label, factor);
+  return text;
+}
+
 TrainOptions settle(const TrainOptions& options, const Store& store, const Context& context,
                     const TrainObserver& observer) {
   TrainOptions settled = options;
@@ -264,16 +288,9 @@ std::string identity_of(const TrainOptions& options, const Context& context, con
   line("version", kVersion);
   line("store", fmt::format("{:016x}", info.id));
   text += identity_of(options.loss);
-  line("cost", options.cost);
-  line("bias", options.bias);
-  line("truncate", options.truncate ? fmt::to_string(*options.truncate) : "no");
-  line("positive", options.positive ? fmt::to_string(*options.positive) : "chosen");
-  std::string weights = options.balanced ? "balanced" : "";
-  for (const auto& [label, weight] : options.class_weights) weights += fmt::format(" {}={}", label, weight);
-  line("class weights", weights);
+  text += identity_of(options);
   text += identity_of(options.solve.method);
-  line("tolerance", options.solve.tolerance);
-  line("seed", options.solve.seed);
+  text += identity_of(options.solve);
   line("memory", context.memory_bytes);
   line("tested each pass", options.test.empty() ? "no" : "yes");
   line("calibrate", options.calibrate);

@@ -13,6 +13,18 @@
 
 namespace linblock {
 
+// Factors of the cost, by label: "1=2.5,-1=0.5", or "balanced", which makes all classes count the same.
+struct ClassWeights {
+  static constexpr bool kRepeats = true;
+
+  std::map<int32_t, double> factors = {};
+  bool balanced = false;
+
+  static std::optional<ClassWeights> read(std::string_view text);
+  std::string show() const;
+  static std::string what() { return "LABEL=WEIGHT (such as 1=2.5) or balanced"; }
+};
+
 struct TrainOptions {
   std::vector<std::string> inputs = {};  // svmlight text, or one store
   std::string store = {};                // where text is packed; empty: INPUT.linblock beside it
@@ -22,8 +34,7 @@ struct TrainOptions {
   double bias = -1;
   std::optional<double> truncate = {};   // s: no row's loss counts as more than 1 + s
   std::optional<int32_t> positive = {};  // that label against all others
-  std::map<int32_t, double> class_weights = {};
-  bool balanced = false;               // weights that make all classes count the same
+  ClassWeights class_weight = {};
   std::vector<std::string> test = {};  // looked at after each pass
   double calibrate = 0;                // share of the rows that is held out for probabilities
   std::string warm = {};               // a model whose state is gone on from
@@ -32,6 +43,36 @@ struct TrainOptions {
   bool choose_method = false;      // the best for the data, instead of the one in `solve`
   std::string method_reason = {};  // why that one, where it was not named: "--warm goes on from duals"
   bool fresh = false;              // forget a checkpoint
+
+  // The problem.
+  static constexpr auto options() {
+    return std::tuple{
+        option("cost", &TrainOptions::cost, "C", "Cost C: a larger C fits the training rows more closely",
+               {.above = 0}),
+        option("truncate", &TrainOptions::truncate, "S",
+               "Limit every row's loss to 1 + S, against wrong labels (default: none; indexed: 1)", {.from = 0},
+               "none"),
+        option_as<NumberOrNone<-1>>("bias", &TrainOptions::bias, "B", "Add a constant feature of this value"),
+        option("positive", &TrainOptions::positive, "LABEL", "This label against all others (default: all labels)", {},
+               "chosen"),
+        option("class_weight", &TrainOptions::class_weight, "LABEL=W",
+               "Multiply the cost of a label's rows: LABEL=W (repeatable), or balanced (default: none)")};
+  }
+  // For train alone.
+  static constexpr auto model_options() {
+    return std::tuple{
+        option("warm", &TrainOptions::warm, "MODEL",
+               "Start from this model: from its state (dual, pegasos), even if rows were added or removed, or from its "
+               "weights (newton, primal, cmls)"),
+        option("calibrate", &TrainOptions::calibrate, "FRACTION",
+               "Hold out this share of the rows and fit probabilities to them, for hinge losses (default: none)",
+               {.above = 0, .to = 0.5})};
+  }
+  static constexpr auto place_options() {
+    return std::tuple{
+        option("store", &TrainOptions::store, "DIR", "Where to pack text (default: INPUT.linblock)"),
+        option("fresh", &TrainOptions::fresh, "", "Start over, even if there is a checkpoint", {}, "auto", false)};
+  }
 };
 
 // What happens on the way, for whoever shows it.

@@ -13,6 +13,28 @@ namespace linblock {
 // "FROM:TO:FACTOR", or "COST,COST,...": from the smallest to the largest. Throws ErrorKind::usage.
 std::vector<double> parse_costs(const std::string& text);
 
+struct CostList {
+  std::vector<double> costs = {};
+
+  CostList(std::vector<double> all) : costs(std::move(all)) {}
+  operator std::vector<double>() const { return costs; }
+  static std::optional<CostList> read(std::string_view text) { return parse_costs(std::string(text)); }
+  std::string show() const { return fmt::format("{}", fmt::join(costs, ",")); }
+  static std::string what() { return "FROM:TO:FACTOR, or COST,..."; }
+};
+
+struct TuneOptions : FoldOptions {
+  std::optional<std::vector<double>> costs = {};  // none: as many as are of use
+
+  static constexpr auto options() {
+    return std::tuple_cat(
+        FoldOptions::options(),
+        std::tuple{option_as<std::optional<CostList>>(
+            "costs", &TuneOptions::costs, "FROM:TO:FACTOR|COST,...",
+            "Costs to try (default: doubled, from the smallest useful one until it no longer helps)")});
+  }
+};
+
 struct TunedCost {
   double cost = 0;
   double accuracy = 0;   // mean of the folds

@@ -88,7 +88,8 @@ TEST(Option, SaysWhatAValueMustBe) {
   EXPECT_EQ(find(settings, "threads").set("0"), "'0' is not a whole number from 1 to 1024");
   EXPECT_EQ(find(settings, "threads").set("3x"), "'3x' is not a whole number from 1 to 1024");
   EXPECT_EQ(find(settings, "rows").set("half"), "'half' is not block or a number of rows");
-  EXPECT_EQ(find(settings, "label").set("9999999999"), "'9999999999' is not a whole number");
+  EXPECT_EQ(find(settings, "label").set("9999999999"),
+            "'9999999999' is not a whole number from -2147483648 to 2147483647");
   // Nothing of it was taken.
   EXPECT_EQ(identity_of(sample), identity_of(Sample{}));
 }
@@ -106,10 +107,10 @@ TEST(Option, TheIdentityHasEveryOptionThatTellsRunsApart) {
 }
 
 TEST(Option, RangesAreSaidInWords) {
-  EXPECT_EQ((Range{.above = 0}.words(false)), "a number above 0");
-  EXPECT_EQ((Range{.from = 0}.words(false)), "a number from 0 up");
-  EXPECT_EQ((Range{.above = 0, .to = 0.5}.words(false)), "a number above 0 and up to 0.5");
-  EXPECT_EQ((Range{.from = 2, .to = 65535}.words(true)), "a whole number from 2 to 65535");
+  EXPECT_EQ((Range{.above = 0}.words()), "a number above 0");
+  EXPECT_EQ((Range{.from = 0}.words()), "a number from 0 up");
+  EXPECT_EQ((Range{.above = 0, .to = 0.5}.words()), "a number above 0 and up to 0.5");
+  EXPECT_EQ((Range{.from = 2, .to = 65535}.whole_words<uint64_t>()), "a whole number from 2 to 65535");
 }
 
 struct First {

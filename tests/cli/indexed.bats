@@ -85,7 +85,7 @@ END
 
 @test "what it cannot do is refused before anything is read" {
   run linblock train absent.svm -o m --solver indexed --loss logistic
-  expect 2 "every row matters"
+  expect 2 "indexed needs a loss that is zero beyond the margin, and logistic is none"
   run linblock train absent.svm -o m --solver indexed --loss hinge --block-solver newton
   expect 2 "needs --loss squared-hinge"
   run linblock train absent.svm -o m --solver indexed --block-solver cg
@@ -95,7 +95,7 @@ END
   run linblock train absent.svm -o m --solver newton --query 10
   expect 2 "--query is for --solver indexed"
   run linblock train absent.svm -o m --solver indexed --truncate none --keep-state
-  expect 2 "has nothing to go on from"
+  expect 2 "has nothing to start from"
   run linblock train absent.svm -o m --solver indexed --truncate -1
   expect 2 "--truncate"
 }

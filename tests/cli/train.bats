@@ -76,7 +76,7 @@ make_data() {
   run linblock train three.svm -o m --positive 9
   expect 3 "no row has this label"
   run linblock train three.svm -o m --loss huber
-  expect 2 "'huber' is not a loss"
+  expect 2 "--loss 'huber' is not hinge, squared-hinge, logistic or huber-hinge"
   run linblock train three.svm -o m --cost -1
   expect 2 "--cost"
 }

@@ -43,26 +43,29 @@ refused() {
 
 @test "solvers that cannot work are refused before packing" {
   before=$(ls)
-  refused 2 --solver newtron -- "--solver 'newtron' is not dual, newton"
-  for solver in newton primal cmls; do
+  refused 2 --solver newtron -- "--solver 'newtron' is not dual, pegasos, average, subsample, newton"
+  for solver in newton primal; do
     refused 2 --solver $solver --loss hinge -- "$solver needs a smooth loss" "--loss squared-hinge"
     refused 2 --solver $solver --keep-state -- "$solver needs no state"
   done
-  refused 2 --solver cmls --loss logistic -- "use --solver primal"
+  refused 2 --solver cmls --loss hinge -- "cmls needs the squared hinge" "--loss squared-hinge"
+  refused 2 --solver cmls --keep-state -- "cmls needs no state"
+  refused 2 --solver cmls --loss logistic -- "use --solver dual, average, subsample, newton or primal"
+  refused 2 --huber 0.1 --loss hinge -- "--huber is for --loss huber-hinge, and hinge has no such choice"
   refused 2 --solver cmls --order once -- "--order cyclic or permuted"
   refused 2 --order sideways -- "--order 'sideways' is not permuted, cyclic, once or online"
   refused 2 --solver newton --order cyclic -- "--order is for --solver primal and cmls"
   refused 2 --solver cmls --exponential fast -- "--exponential is for --solver primal"
-  refused 2 --solver pegasos --loss logistic -- "pegasos is for hinge and squared-hinge"
+  refused 2 --solver pegasos --loss logistic -- "pegasos needs a loss that is zero beyond the margin, and logistic is none"
 }
 
 @test "crammer-singer takes no other loss, no single label and no other solver" {
   before=$(ls)
   refused 2 --multiclass both -- "--multiclass 'both' is not one-vs-rest or crammer-singer"
-  refused 2 --multiclass crammer-singer --loss logistic -- "leave out --loss logistic"
-  refused 2 --multiclass crammer-singer --positive 1 -- "leave out --positive 1"
+  refused 2 --multiclass crammer-singer --loss logistic -- "has a loss of its own. Leave out --loss."
+  refused 2 --multiclass crammer-singer --positive 1 -- "Leave out --positive."
   for option in "--cache-fraction 0.5" "--inner 2" "--schedule fixed" "--blocks 2" "--solver pegasos" "--step 2" "--order once"; do
-    refused 2 --multiclass crammer-singer $option -- "leave out ${option% *}"
+    refused 2 --multiclass crammer-singer $option -- "Leave out ${option% *}."
   done
   run linblock train good.svm -o m --multiclass crammer-singer --loss hinge --solver dual
   expect 0 "certified"
@@ -96,12 +99,12 @@ refused() {
   before=$(ls)
   for text in x 1.5 0x10 -1 99999999999999999999; do
     for option in --seed --threads --blocks --max-bad-rows; do
-      refused 2 $option="$text" -- "$option '$text' is not a whole number from"
+      refused 2 $option="$text" -- "$option '$text' is not " "a whole number from"
     done
   done
-  refused 2 --blocks 0 --schedule fixed -- "--blocks '0' is not a whole number from 1"
+  refused 2 --blocks 0 --schedule fixed -- "--blocks '0' is not auto or a whole number from 1 up"
   refused 2 --threads 1025 -- "--threads '1025' is not a whole number from 1 to 1024"
-  refused 2 --positive=a -- "--positive 'a' is not a whole number from -2147483648 to 2147483647"
+  refused 2 --positive=a -- "--positive 'a' is not chosen or a whole number from -2147483648 to 2147483647"
   for text in x -1 nan inf; do
     refused 2 --checkpoint-seconds=$text -- "--checkpoint-seconds '$text' is not a number from 0 up"
   done

@@ -46,7 +46,7 @@ assert b['gap'] <= 1e-5 and abs(a['primal'] - b['primal']) <= 2e-5 * a['primal']
   expect 4 "cut.state' is damaged. Train that model with --keep-state, or use --solver newton"
   for solver in average subsample; do
     run linblock train days -o m --solver $solver --keep-state
-    expect 2 "--keep-state is for --solver dual and pegasos, --warm for them, newton"
+    expect 2 "--keep-state is for --solver dual and pegasos, --warm for dual, pegasos, newton, primal and cmls"
   done
   [ ! -e m.checkpoint ]
 }

@@ -55,15 +55,15 @@ TEST_F(Resume, OfOtherOptionsIsRefusedWithWhatDiffers) {
   stop_early();
   const std::vector<std::pair<std::function<void()>, std::string>> changes = {
       {[&] { options_.cost = 7; }, "cost: 1 then, 7 now"},
-      {[&] { options_.bias = 2; }, "bias: -1 then, 2 now"},
-      {[&] { options_.truncate = 1; }, "truncate: no then, 1 now"},
+      {[&] { options_.bias = 2; }, "bias: none then, 2 now"},
+      {[&] { options_.truncate = 1; }, "truncate: none then, 1 now"},
       {[&] { options_.loss = Logistic{}; }, "loss: hinge then, logistic now"},
       {[&] { options_.solve.tolerance = 0.5; }, "tolerance: 1e-05 then, 0.5 now"},
       {[&] { options_.solve.seed = 9; }, "seed: 1 then, 9 now"},
       {[&] {
-         options_.class_weights = {{1, 2.0}};
+         options_.class_weight.factors = {{1, 2.0}};
        },
-       "class weights:  then,  1=2 now"},
+       "class_weight:  then, 1=2 now"},
       {[&] { options_.solve.method = Dual{.inner = 3}; }, "inner: 1 then, 3 now"},
       {[&] { options_.solve.method = Dual{.schedule = Schedule::fixed, .inner = 1}; },
        "schedule: recomposed then, fixed now"},

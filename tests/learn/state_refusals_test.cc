@@ -22,7 +22,7 @@ TEST_F(State, OfOtherOptionsOrAnotherStoreIsRefusedWithWhatDiffers) {
   refused("loss: hinge then, logistic now");
   options_.bias = 1;
   refused("bias: -1 then, 1 now");
-  options_.class_weights = {{1, 2.0}};
+  options_.class_weight.factors = {{1, 2.0}};
   refused("class weights: none then,");
   options_.solve.method = Pegasos{};
   refused("solver: dual then, pegasos now");

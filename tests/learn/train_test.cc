@@ -165,7 +165,7 @@ TEST_F(Train, AClassWeightIsAsManyCopiesOfTheRows) {
   for (const char* loss : {"hinge", "squared-hinge", "logistic", "huber-hinge"}) {
     TrainOptions options = options_for(text_of(rows));
     options.loss = loss_of(loss);
-    options.class_weights = {{1, 3.0}};
+    options.class_weight.factors = {{1, 3.0}};
     const double weighted = primal(options);
     options = options_for(text_of(copied));
     options.loss = loss_of(loss);
@@ -177,16 +177,16 @@ TEST_F(Train, BalancedWeightsMakeTheClassesCountTheSame) {
   std::vector<OwnedRow> rows = make_data(80, 4, 4).rows;
   for (size_t i = 0; i < rows.size(); ++i) rows[i].label = i % 5 == 0 ? 1 : -1;
   TrainOptions options = options_for(text_of(rows));
-  options.balanced = true;
+  options.class_weight.balanced = true;
   const double balanced = primal(options);
-  options.balanced = false;
-  options.class_weights = {{1, 80.0 / (2 * 16)}, {-1, 80.0 / (2 * 64)}};
+  options.class_weight.balanced = false;
+  options.class_weight.factors = {{1, 80.0 / (2 * 16)}, {-1, 80.0 / (2 * 64)}};
   EXPECT_NEAR(balanced, primal(options), 1e-6 * balanced);
 }
 
 TEST_F(Train, AClassWeightOfALabelThatIsNotThereIsRefused) {
   TrainOptions options = options_for(some_text());
-  options.class_weights = {{7, 2.0}};
+  options.class_weight.factors = {{7, 2.0}};
   EXPECT_THAT([&] { trained(options); }, fails_with(ErrorKind::input, "no row has this label"));
 }
 

@@ -292,7 +292,7 @@ TEST(Indexed, RefusesWhatItCannotDo) {
   EXPECT_THAT([&] { run("logistic", {}); },
               fails_with(ErrorKind::usage, "indexed needs a loss that is zero beyond the margin"));
   EXPECT_THAT([&] { run("hinge", {.block_solver = BlockSolver::newton}); },
-              fails_with(ErrorKind::usage, "the block solver newton needs the squared hinge"));
+              fails_with(ErrorKind::usage, "block_solver newton needs loss squared-hinge"));
   EXPECT_THAT([&] { run("hinge", {}, 1); }, fails_with(ErrorKind::usage, "was built without a bias"));
 }
 

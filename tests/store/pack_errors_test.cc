@@ -210,7 +210,7 @@ TEST_F(PackErrors, TheMemoryAdvisedForALongLineIsEnough) {
   PackOptions options = small_options();
   const std::optional<Error> error = error_of([&] { pack({path}, store_, options); });
   ASSERT_TRUE(error.has_value());
-  options.memory_bytes = parse_size(advised(*error, "memory"), "memory");
+  options.memory_bytes = read_size(advised(*error, "memory")).value();
   EXPECT_NO_THROW(pack({path}, store_, options)) << "after: " << error->what();
 }
 

@@ -1,7 +1,6 @@
-// One function a command: it declares its options on a CLI11 subcommand and what to do when it is called.
+// One function per command: it declares the options and what to do when the command is called.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/parser.h"
 #include "cli/show/terminal.h"
 #include "learn/examples.h"
 
@@ -22,30 +22,29 @@ struct Session {
   std::atomic<bool> stop = false;  // set by Ctrl-C
 };
 
-void add_pack(CLI::App& app, Session& session);
-void add_append(CLI::App& app, Session& session);
-void add_remove(CLI::App& app, Session& session);
-void add_compact(CLI::App& app, Session& session);
-void add_transpose(CLI::App& app, Session& session);
-void add_index(CLI::App& app, Session& session);
-void add_info(CLI::App& app, Session& session);
-void add_verify(CLI::App& app, Session& session);
-void add_unpack(CLI::App& app, Session& session);
-void add_generate(CLI::App& app, Session& session);
-void add_train(CLI::App& app, Session& session);
-void add_cv(CLI::App& app, Session& session);
-void add_tune(CLI::App& app, Session& session);
-void add_predict(CLI::App& app, Session& session);
-void add_evaluate(CLI::App& app, Session& session);
-void add_report(CLI::App& app, Session& session);
+void add_pack(Parser& parser, Session& session);
+void add_append(Parser& parser, Session& session);
+void add_remove(Parser& parser, Session& session);
+void add_compact(Parser& parser, Session& session);
+void add_transpose(Parser& parser, Session& session);
+void add_index(Parser& parser, Session& session);
+void add_info(Parser& parser, Session& session);
+void add_verify(Parser& parser, Session& session);
+void add_unpack(Parser& parser, Session& session);
+void add_generate(Parser& parser, Session& session);
+void add_train(Parser& parser, Session& session);
+void add_cv(Parser& parser, Session& session);
+void add_tune(Parser& parser, Session& session);
+void add_predict(Parser& parser, Session& session);
+void add_evaluate(Parser& parser, Session& session);
+void add_report(Parser& parser, Session& session);
 
 // Options that several commands share, under one name and one meaning.
-void add_memory_option(CLI::App& command, uint64_t& bytes);
-void add_threads_option(CLI::App& command, size_t& threads);
+void add_memory_option(Command& command, uint64_t& bytes);
+void add_threads_option(Command& command, size_t& threads);
 // -q
-void add_quiet_option(CLI::App& command, Session& session);
-void add_json_option(CLI::App& command, Session& session);
-void add_examples(CLI::App& command, const std::string& examples);
+void add_quiet_option(Command& command, Session& session, const std::string& help = "Print errors only");
+void add_json_option(Command& command, Session& session);
 
 // Shows the reading of examples on a bar, and ends it at Ctrl-C.
 ReadContext reading(ProgressBar& bar, const Session& session);

@@ -46,21 +46,21 @@ void run_compact(const Request& request, Session& session) {
 
 }  // namespace
 
-void add_compact(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("compact", "Rewrite a store as one segment, without its removed rows");
+void add_compact(Parser& parser, Session& session) {
+  Command command = parser.add("compact", "Rewrite a store as one segment, without its removed rows");
+  if (!command.wanted()) return;
   auto request = std::make_shared<Request>();
-  command->add_option("STORE", request->store, "The store to rewrite")->required()->type_name("");
-  add_memory_option(*command, request->options.memory_bytes);
-  add_threads_option(*command, request->options.threads);
-  add_json_option(*command, session);
-  add_quiet_option(*command, session);
-  add_examples(
-      *command,
+  command.argument("STORE", "The store to rewrite", request->store);
+  add_memory_option(command, request->options.memory_bytes);
+  add_threads_option(command, request->options.threads);
+  add_json_option(command, session);
+  add_quiet_option(command, session);
+  command.examples(
       "  linblock compact days.store\n"
       "  linblock compact days.store --memory 64M\n\n"
       "Rows keep their ids, labels, weights and features. It takes as much disk space again until it is done;\n"
       "killed before that, the store is as it was. Readers that are at work go on with what they opened.");
-  command->callback([request, &session] { run_compact(*request, session); });
+  command.run([request, &session] { run_compact(*request, session); });
 }
 
 }  // namespace linblock::cli

@@ -1,7 +1,6 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "cli/learning.h"
-#include "cli/numbers.h"
 #include "cli/show/evaluation.h"
 #include "cli/show/print_json.h"
 #include "learn/checkpoint_directory.h"
@@ -46,13 +45,13 @@ void print_text(const CrossValidation& result) {
   print_evaluation(result.pooled);
 }
 
-void run_cv(TrainRequest& request, uint32_t folds, const CLI::App& command, Session& session) {
+void run_cv(TrainRequest& request, uint32_t folds, Session& session) {
   const Stopwatch clock;
-  check_learning(request, command);
+  check_learning(request);
   const std::string checkpoint = request.checkpoint_folder("cv");
   const Context context = prepare(request, checkpoint, session);
   Watching watching(request, context, session);
-  CheckpointDirectory directory(checkpoint, !request.checkpoint.empty());
+  CheckpointDirectory directory(checkpoint, !request.checkpoint.folder.empty());
   const CrossValidation result = cross_validate(request.options, folds, context, watching.observer());
   directory.forget();
   const double seconds = clock.seconds();
@@ -62,7 +61,7 @@ void run_cv(TrainRequest& request, uint32_t folds, const CLI::App& command, Sess
           fmt::format("fold {} holds out all rows with label {}, so its model has never seen one: use fewer folds or "
                       "another --seed",
                       i + 1, label));
-  session.terminal.say(summary_words(result.summary, request.memory_bytes, seconds));
+  session.terminal.say(summary_words(result.summary, request.resources.memory_bytes, seconds));
   if (session.json)
     print_json(result, seconds);
   else
@@ -71,21 +70,19 @@ void run_cv(TrainRequest& request, uint32_t folds, const CLI::App& command, Sess
 
 }  // namespace
 
-void add_cv(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("cv", "Cross-validation: how good such a model is on rows it has not seen");
+void add_cv(Parser& parser, Session& session) {
+  Command command = parser.add("cv", "Cross-validation: how good such a model is on rows it has not seen");
+  if (!command.wanted()) return;
   auto request = std::make_shared<TrainRequest>();
-  auto folds = std::make_shared<uint32_t>(5);
-  add_learning_options(*command, request, session);
-  add_whole_number(*command, "--folds", *folds, "How many parts, each held out once (default: 5)", kLeastFolds,
-                   kMostFolds)
-      ->type_name("V");
-  add_examples(
-      *command,
+  auto options = std::make_shared<FoldOptions>();
+  add_learning_options(command, *request, session);
+  command.settings(settings_of(*options), "Folds");
+  command.examples(
       "  linblock cv train.svm\n"
       "  linblock cv train.store --folds 10 --loss hinge --cost 0.5\n\n"
       "All models are trained together: each block of rows is read once for all of them. A row's fold depends on\n"
       "its number and --seed alone.");
-  command->callback([request, folds, command, &session] { run_cv(*request, *folds, *command, session); });
+  command.run([request, options, &session] { run_cv(*request, options->folds, session); });
 }
 
 }  // namespace linblock::cli

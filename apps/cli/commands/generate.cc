@@ -3,49 +3,37 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "cli/commands/commands.h"
-#include "cli/numbers.h"
 #include "cli/show/outputs.h"
 
 namespace linblock::cli {
 
-void add_generate(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("generate", "Make synthetic svmlight text to try things on");
+void add_generate(Parser& parser, Session& session) {
+  Command command = parser.add("generate", "Make synthetic svmlight text to try things on");
+  if (!command.wanted()) return;
   struct Request {
     GenerateOptions options;
     std::string kind;
     std::string output;
-    bool features_given = false;
   };
   auto request = std::make_shared<Request>();
   GenerateOptions& options = request->options;
-  command->add_option("KIND", request->kind, "documents (sparse, Zipf), dense, or clusters")->required()->type_name("");
-  command->add_option("-o,--output", request->output, "The file to write, - for standard output")
-      ->required()
-      ->type_name("FILE");
-  add_whole_number(*command, "--rows", options.rows, "Rows (default: 10000)");
-  CLI::Option* features =
-      add_whole_number(*command, "--features", options.features, "Features (default: 100000; dense and clusters: 50)");
-  add_whole_number(*command, "--nonzeros", options.nonzeros, "Nonzeros a row, about (documents; default: 100)");
-  add_whole_number(*command, "--classes", options.classes, "Classes (default: 2, labels -1 and 1)")->type_name("K");
-  add_number(*command, "--noise", options.noise, "Share of rows whose label is drawn at random (default: 0.05)")
-      ->type_name("P");
-  command->add_flag("--sorted", options.sorted, "Rows sorted by label");
-  add_whole_number(*command, "--skip", options.skip, "Leave out the first N rows: others of the same data, to test on");
-  add_whole_number(*command, "--seed", options.seed, "Another seed, other data (default: 1)");
-  add_threads_option(*command, options.threads);
-  add_quiet_option(*command, session);
-  add_examples(*command,
-               "  linblock generate documents -o docs.svm --rows 320000 --features 1000000\n"
-               "  linblock generate documents -o test.svm --rows 20000 --skip 320000 --features 1000000\n"
-               "  linblock generate clusters -o clusters.svm --rows 2000000 --features 54\n"
-               "  linblock generate dense -o - --rows 1000 --classes 3 --sorted | head -2");
-  command->callback([request, features, &session] {
+  command.argument("KIND", "documents (sparse, Zipf), dense, or clusters", request->kind);
+  command.required("-o,--output", "FILE", "The file to write, - for standard output", request->output);
+  command.settings(settings_of(options));
+  add_threads_option(command, options.threads);
+  add_quiet_option(command, session);
+  command.examples(
+      "  linblock generate documents -o docs.svm --rows 320000 --features 1000000\n"
+      "  linblock generate documents -o test.svm --rows 20000 --skip 320000 --features 1000000\n"
+      "  linblock generate clusters -o clusters.svm --rows 2000000 --features 54\n"
+      "  linblock generate dense -o - --rows 1000 --classes 3 --sorted | head -2");
+  command.run([request, command, &session] {
     GenerateOptions& chosen = request->options;
     if (request->kind == "documents") {
       chosen.kind = DataKind::documents;
     } else if (request->kind == "dense" || request->kind == "clusters") {
       chosen.kind = request->kind == "dense" ? DataKind::dense : DataKind::clusters;
-      if (features->count() == 0) chosen.features = 50;
+      if (!command.given("--features")) chosen.features = 50;
       chosen.nonzeros = chosen.features;
     } else {
       fail(ErrorKind::usage, "'{}' is not a kind of data: choose documents, dense or clusters", request->kind);

@@ -2,7 +2,6 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "cli/commands/commands.h"
-#include "cli/numbers.h"
 #include "cli/show/print_json.h"
 #include "store/index/build_forest.h"
 
@@ -72,39 +71,19 @@ void run_index(const Request& request, Session& session) {
 
 }  // namespace
 
-void add_index(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand(
-      "index", "Keep an index of a store's rows beside them: rows that point the same way, in pages");
+void add_index(Parser& parser, Session& session) {
+  Command command =
+      parser.add("index", "Keep an index of a store's rows beside them: rows that point the same way, in pages");
+  if (!command.wanted()) return;
   auto request = std::make_shared<Request>();
   ForestOptions& options = request->options;
-  command->add_option("STORE", request->store, "The store to index")->required()->type_name("");
-  const auto number = [&](const std::string& name, const std::string& help,
-                          const std::function<void(const std::string&)>& take, const std::string& type = "N") {
-    command->add_option_function<std::string>(name, take, help)->type_name(type);
-  };
-  number("--tree-rows",
-         fmt::format("About so many rows a tree, fewer in little memory (default: {})", kDefaultTreeRows),
-         [&options](const std::string& text) { options.tree_rows = whole_number<uint64_t>(text, "--tree-rows", 1); });
-  number("--branch", fmt::format("Pivots of a node, at most (default: {})", kDefaultBranch),
-         [&options](const std::string& text) {
-           options.branch = whole_number<uint32_t>(text, "--branch", format::kLeastBranch, format::kMostBranch);
-         });
-  number(
-      "--bias", "The bias of the models that will be trained with it (default: none)",
-      [&options](const std::string& text) { options.bias = text == "none" ? -1 : positive_number(text, "--bias"); },
-      "X");
-  number("--seed", "Decides which rows share a tree, and which are pivots (default: 1)",
-         [&options](const std::string& text) { options.seed = whole_number<uint64_t>(text, "--seed"); });
-  number(
-      "--page-bytes", "Rows in a page take so much, at most, from 4K to 64K (default: 32K, less for few rows)",
-      [&options](const std::string& text) { options.page_bytes = parse_size(text, "--page-bytes"); }, "SIZE");
-  add_memory_option(*command, options.memory_bytes);
-  add_threads_option(*command, options.threads);
-  command->add_flag("--force", options.force, "Make the index again though it is fresh");
-  add_json_option(*command, session);
-  add_quiet_option(*command, session);
-  add_examples(
-      *command,
+  command.argument("STORE", "The store to index", request->store);
+  command.settings(settings_of(options));
+  add_memory_option(command, options.memory_bytes);
+  add_threads_option(command, options.threads);
+  add_json_option(command, session);
+  add_quiet_option(command, session);
+  command.examples(
       "  linblock index train.store\n"
       "  linblock index train.store --bias 1 --memory 64M\n"
       "  linblock index train.store --tree-rows 50000 --branch 32 --force\n\n"
@@ -113,7 +92,7 @@ void add_index(CLI::App& app, Session& session) {
       "so\n"
       "itself where the index was fresh). Rows removed or compacted make it stale: 'linblock info' says so, and this\n"
       "makes it again. Killed before the end, the index is absent or as it was.");
-  command->callback([request, &session] { run_index(*request, session); });
+  command.run([request, &session] { run_index(*request, session); });
 }
 
 }  // namespace linblock::cli

@@ -185,13 +185,14 @@ void print_text(const Store& store) {
 
 }  // namespace
 
-void add_info(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("info", "What a store holds: rows, features, labels, sizes, codec");
+void add_info(Parser& parser, Session& session) {
+  Command command = parser.add("info", "What a store holds: rows, features, labels, sizes, codec");
+  if (!command.wanted()) return;
   auto path = std::make_shared<std::string>();
-  command->add_option("STORE", *path, "The store to describe")->required()->type_name("");
-  add_json_option(*command, session);
-  add_examples(*command, "  linblock info train.store\n  linblock info train.store --json | jq .labels");
-  command->callback([path, &session] {
+  command.argument("STORE", "The store to describe", *path);
+  add_json_option(command, session);
+  command.examples("  linblock info train.store\n  linblock info train.store --json | jq .labels");
+  command.run([path, &session] {
     if (is_model(*path))
       fail(ErrorKind::input,
            "'{0}' is a model, and info is about stores: {0}.json has its options and certificate; "

@@ -1,7 +1,6 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "cli/numbers.h"
 #include "cli/pack_options.h"
 #include "cli/show/outputs.h"
 #include "cli/show/print_json.h"
@@ -12,48 +11,10 @@
 
 namespace linblock::cli {
 
-void add_text_options(CLI::App& command, PackOptions& options) {
-  command.add_option("--weights", options.weights, "A file with one weight a row, from 0 up")->type_name("FILE");
-  add_whole_number(command, "--max-bad-rows", options.max_bad_rows,
-                   "Skip up to N lines that cannot be read (default: 0)");
-  command.add_option("--rejects", options.rejects, "Where skipped lines are kept")->type_name("FILE");
-}
-
-void add_packing_options(CLI::App& command, PackOptions& options) {
-  command.add_flag_callback(
-      "--no-shuffle", [&options] { options.shuffle = false; }, "Keep the order of the input");
-  command
-      .add_option_function<std::string>(
-          "--chunk-bytes",
-          [&options](const std::string& text) { options.chunk_bytes = parse_size(text, "--chunk-bytes"); },
-          "Rows are read in chunks of this size (default: 256K, less in little memory; more for slow disks)")
-      ->type_name("SIZE");
-  command
-      .add_option_function<std::string>(
-          "--codec",
-          [&options](const std::string& name) {
-            if (name != "auto") codec_of(name);
-            options.codec = name;
-          },
-          "auto, none, lz4, zstd or zlib; auto measures the disk and decides (default: auto)")
-      ->type_name("NAME");
-  command.add_flag("--normalize", options.normalize, "Scale every row to unit length");
-  command
-      .add_option_function<std::string>(
-          "--index-base",
-          [&options](const std::string& text) {
-            if (text != "auto" && text != "0" && text != "1")
-              fail(ErrorKind::usage, "--index-base '{}' is not auto, 0 or 1", text);
-            options.index_base = text == "auto" ? -1 : text == "1" ? 1 : 0;
-          },
-          "The first feature's number: 0, 1 or auto (0 if index 0 occurs; default: auto)")
-      ->type_name("BASE");
-}
-
-void add_reading_options(CLI::App& command, PackRequest& request, Session& session) {
+void add_reading_options(Command& command, PackRequest& request, Session& session) {
   add_memory_option(command, request.options.memory_bytes);
   add_threads_option(command, request.options.threads);
-  add_text_options(command, request.options);
+  command.settings(settings_in(PackOptions::text_options(), request.options));
   add_json_option(command, session);
   add_quiet_option(command, session);
 }
@@ -153,21 +114,17 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
   terminal.say(fmt::format("next: linblock info {}", request.store));
 }
 
-void add_pack(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("pack", "Pack svmlight text into a store: compressed, checked, shuffled");
+void add_pack(Parser& parser, Session& session) {
+  Command command = parser.add("pack", "Pack svmlight text into a store: compressed, checked, shuffled");
+  if (!command.wanted()) return;
   auto request = std::make_shared<PackRequest>();
   PackOptions& options = request->options;
-  command->add_option("INPUT", request->inputs, "svmlight files, plain or gz/bz2/xz/zst/lz4; - is standard input")
-      ->required()
-      ->type_name("");
-  command->add_option("-o,--output", request->store, "The store to make, a folder that does not exist yet")
-      ->required()
-      ->type_name("STORE");
-  add_reading_options(*command, *request, session);
-  add_whole_number(*command, "--seed", options.seed, "Decides which rows stand together (default: 1)");
-  add_packing_options(*command, options);
-  add_examples(
-      *command,
+  command.arguments("INPUT", "svmlight files, plain or gz/bz2/xz/zst/lz4; - is standard input", request->inputs);
+  command.required("-o,--output", "STORE", "The store to make, a folder that does not exist yet", request->store);
+  add_reading_options(command, *request, session);
+  command.settings(settings_in(PackOptions::seed_option(), options));
+  command.settings(settings_of(options));
+  command.examples(
       "  linblock pack train.svm -o train.store\n"
       "  linblock pack day-*.svm.gz -o days.store --memory 64M\n"
       "  zcat big.gz | linblock pack - -o big.store --normalize\n"
@@ -176,7 +133,7 @@ void add_pack(CLI::App& app, Session& session) {
       "its label in the first column (-F, for CSV; without -F for blanks; NR > 1 leaves out a header):\n"
       "  awk -F, 'NR > 1 {printf \"%s\", $1; for (i = 2; i <= NF; i++) if ($i != 0) printf \" %d:%s\", i - 1, $i;\n"
       "           print \"\"}' data.csv | linblock pack - -o data.store");
-  command->callback([request, &session] { run_pack(*request, session, false); });
+  command.run([request, &session] { run_pack(*request, session, false); });
 }
 
 }  // namespace linblock::cli

@@ -123,46 +123,38 @@ void run_evaluate(const PredictRequest& request, Session& session) {
 
 }  // namespace
 
-void add_predict(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("predict", "Apply a model to svmlight text or a store");
+void add_predict(Parser& parser, Session& session) {
+  Command command = parser.add("predict", "Apply a model to svmlight text or a store");
+  if (!command.wanted()) return;
   auto request = std::make_shared<PredictRequest>();
-  command->add_option("MODEL", request->model, "A model of linblock or LIBLINEAR")->required()->type_name("");
-  command
-      ->add_option("INPUT", request->inputs,
-                   "svmlight text, plain or compressed, labels not needed; - is standard input; or one store")
-      ->required()
-      ->type_name("");
-  command->add_option("-o,--output", request->output, "The file to write (default: standard output)")
-      ->type_name("FILE");
-  command->add_flag("--scores", request->scores, "Write the decision values behind each label");
-  command->add_flag("--probability", request->probability, "Write probabilities (logistic and calibrated models)");
-  add_memory_option(*command, request->memory_bytes);
-  command->add_flag_callback(
-      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors");
-  add_examples(*command,
-               "  linblock predict model test.svm -o labels.txt\n"
-               "  linblock predict model - --scores < new.svm\n"
-               "  linblock predict model test.svm.gz --probability | head\n"
-               "  linblock predict model test.store -o labels.txt");
-  command->callback([request, &session] { run_predict(*request, session); });
+  command.argument("MODEL", "A model of linblock or LIBLINEAR", request->model);
+  command.arguments("INPUT", "svmlight text, plain or compressed, labels not needed; - is standard input; or one store",
+                    request->inputs);
+  command.option("-o,--output", "FILE", "The file to write (default: standard output)", request->output);
+  command.flag("--scores", "Write the decision values behind each label", request->scores);
+  command.flag("--probability", "Write probabilities (logistic and calibrated models)", request->probability);
+  add_memory_option(command, request->memory_bytes);
+  add_quiet_option(command, session);
+  command.examples(
+      "  linblock predict model test.svm -o labels.txt\n"
+      "  linblock predict model - --scores < new.svm\n"
+      "  linblock predict model test.svm.gz --probability | head\n"
+      "  linblock predict model test.store -o labels.txt");
+  command.run([request, &session] { run_predict(*request, session); });
 }
 
-void add_evaluate(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("evaluate", "How good a model is on labelled text or a store");
+void add_evaluate(Parser& parser, Session& session) {
+  Command command = parser.add("evaluate", "How good a model is on labelled text or a store");
+  if (!command.wanted()) return;
   auto request = std::make_shared<PredictRequest>();
-  command->add_option("MODEL", request->model, "A model of linblock or LIBLINEAR")->required()->type_name("");
-  command
-      ->add_option("INPUT", request->inputs,
-                   "svmlight text with labels, plain or compressed; - is standard input; or one store")
-      ->required()
-      ->type_name("");
-  add_memory_option(*command, request->memory_bytes);
-  add_json_option(*command, session);
-  command->add_flag_callback(
-      "-q,--quiet", [&session] { session.terminal.set_quiet(true); }, "Say nothing but errors and the result");
-  add_examples(*command,
-               "  linblock evaluate model test.svm\n  linblock evaluate model test.store --json | jq .accuracy");
-  command->callback([request, &session] { run_evaluate(*request, session); });
+  command.argument("MODEL", "A model of linblock or LIBLINEAR", request->model);
+  command.arguments("INPUT", "svmlight text with labels, plain or compressed; - is standard input; or one store",
+                    request->inputs);
+  add_memory_option(command, request->memory_bytes);
+  add_json_option(command, session);
+  add_quiet_option(command, session, "Print errors and the result only");
+  command.examples("  linblock evaluate model test.svm\n  linblock evaluate model test.store --json | jq .accuracy");
+  command.run([request, &session] { run_evaluate(*request, session); });
 }
 
 }  // namespace linblock::cli

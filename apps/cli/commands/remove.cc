@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/commands/commands.h"
-#include "cli/numbers.h"
 #include "cli/show/print_json.h"
 #include "store/core/store.h"
 
@@ -20,6 +19,15 @@ struct Request {
   std::string rows;
   uint64_t segment = 0;
   size_t threads = 1;
+
+  static constexpr auto options() {
+    return std::tuple{
+        option("segment", &Request::segment, "N",
+               "Remove what one pack or append added; 'linblock info' shows the numbers (default: none)"),
+        option("rows", &Request::rows, "FILE",
+               "Remove the rows of a file with one row id per line, from 0 in the order of the input; - is standard "
+               "input")};
+  }
 };
 
 // Ids where a file of ids belongs.
@@ -67,29 +75,24 @@ void run_remove(const Request& request, Session& session) {
 
 }  // namespace
 
-void add_remove(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("remove", "Take rows out of a store: a whole segment, or rows by their ids");
+void add_remove(Parser& parser, Session& session) {
+  Command command = parser.add("remove", "Take rows out of a store: a whole segment, or rows by their ids");
+  if (!command.wanted()) return;
   auto request = std::make_shared<Request>();
-  command->add_option("STORE", request->store, "The store to take rows out of")->required()->type_name("");
-  CLI::Option* const segment = add_whole_number(*command, "--segment", request->segment,
-                                                "What one pack or append brought; 'linblock info' has the numbers");
-  command
-      ->add_option("--rows", request->rows,
-                   "A file with one row id a line, counted from 0 in the order of the input; - is standard input")
-      ->type_name("FILE")
-      ->excludes(segment);
-  add_threads_option(*command, request->threads);
-  add_json_option(*command, session);
-  add_quiet_option(*command, session);
-  add_examples(
-      *command,
+  command.argument("STORE", "The store to take rows out of", request->store);
+  command.settings(settings_of(*request));
+  command.exclude("--rows", "--segment");
+  add_threads_option(command, request->threads);
+  add_json_option(command, session);
+  add_quiet_option(command, session);
+  command.examples(
       "  linblock remove days.store --segment 1\n"
       "  linblock remove train.store --rows outliers.txt\n"
       "  seq 0 99 | linblock remove train.store --rows -\n\n"
       "Readers that are at work go on with what they opened. Ids are never given out again, so the other rows\n"
       "keep theirs. Rows removed by id stay in the files, out of sight, until 'linblock compact'.");
-  command->callback([request, segment, &session] {
-    if (segment->count() == 0 && request->rows.empty())
+  command.run([request, command, &session] {
+    if (!command.given("--segment") && request->rows.empty())
       fail(ErrorKind::usage, "which rows? Give --segment N or --rows FILE");
     check_rows(*request);
     run_remove(*request, session);

@@ -40,25 +40,22 @@ void run_report(const Request& request, const Session& session) {
 
 }  // namespace
 
-void add_report(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("report", "Show traces of training as one page of HTML");
+void add_report(Parser& parser, Session& session) {
+  Command command = parser.add("report", "Show traces of training as one page of HTML");
+  if (!command.wanted()) return;
   auto request = std::make_shared<Request>();
-  command
-      ->add_option("TRACE", request->traces,
-                   "What 'linblock train --trace FILE' wrote; several are laid over each other")
-      ->required()
-      ->type_name("");
-  command->add_option("-o,--output", request->output, "The page to write")->required()->type_name("FILE");
-  add_json_option(*command, session);
-  add_quiet_option(*command, session);
-  add_examples(
-      *command,
+  command.arguments("TRACE", "What 'linblock train --trace FILE' wrote; several are laid over each other",
+                    request->traces);
+  command.required("-o,--output", "FILE", "The page to write", request->output);
+  add_json_option(command, session);
+  add_quiet_option(command, session);
+  command.examples(
       "  linblock train train.svm -o model --trace run.jsonl --test test.svm\n"
       "  linblock report run.jsonl -o report.html\n"
       "  linblock report dual.jsonl newton.jsonl -o compare.html\n\n"
       "The page has the gap and the test accuracy against seconds and bytes read, where the time went, the memory\n"
       "against --memory, the plan, the certificate and the command of each run. It stays below 300 KB.");
-  command->callback([request, &session] { run_report(*request, session); });
+  command.run([request, &session] { run_report(*request, session); });
 }
 
 }  // namespace linblock::cli

@@ -1,7 +1,5 @@
 #include "learn/train.h"
 
-#include <charconv>
-
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/own_files.h"
@@ -36,7 +34,7 @@ void print_json(const TrainReport& report, double total_seconds) {
 // What was trained is not lost with the disk that is full: it says how it is had without training from the beginning.
 void save_or_explain(const TrainRequest& request, TrainReport& report, const std::string& state) {
   try {
-    save_trained(request.model, request.options, report, request.threads);
+    save_trained(request.model, request.options, report, request.resources.threads);
   } catch (const PartlySaved&) {
     throw;
   } catch (const Error& error) {
@@ -49,12 +47,12 @@ void save_or_explain(const TrainRequest& request, TrainReport& report, const std
 
 namespace {
 
-void run_train(TrainRequest& request, const CLI::App& command, Session& session) {
+void run_train(TrainRequest& request, Session& session) {
   const Terminal& terminal = session.terminal;
   const Stopwatch clock;
   const TrainOptions& options = request.options;
-  check_request(request, command);
-  if (request.keep_state) request.options.keep_state = state_path(request.model);
+  check_request(request);
+  if (request.state.keep_state) request.options.keep_state = state_path(request.model);
   const std::string checkpoint = request.checkpoint_folder();
   const Context context = prepare(request, checkpoint, session);
   Watching watching(request, context, session);
@@ -62,19 +60,19 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
   std::optional<CheckpointDirectory> directory;
   if (!request.dry_run) {
     lock.emplace(FileLock::acquire_temporary(model_lock_path(request.model), "training", request.model));
-    directory.emplace(checkpoint, !request.checkpoint.empty());
+    directory.emplace(checkpoint, !request.checkpoint.folder.empty());
   }
   TrainReport report = train(options, context, watching.observer(), request.dry_run);
   if (request.dry_run) return;
   save_or_explain(request, report, context.checkpoint.path);
   // A state of the model that was replaced is not this one's.
   const std::string state = state_path(request.model);
-  if (!request.keep_state && path_kind(state) == PathKind::file && file_begins_as(state, kSnapshotFamily))
+  if (!request.state.keep_state && path_kind(state) == PathKind::file && file_begins_as(state, kSnapshotFamily))
     remove_file(state);
   directory->forget();
   const double seconds = clock.seconds();
   watching.trace().end(report.summary, seconds, report.test ? std::optional(report.test->accuracy()) : std::nullopt);
-  terminal.say(summary_words(report.summary, request.memory_bytes, seconds));
+  terminal.say(summary_words(report.summary, request.resources.memory_bytes, seconds));
   if (report.test)
     terminal.say(
         fmt::format("test accuracy {} ({} rows)", percent(report.test->accuracy()), grouped(report.test->rows)));
@@ -84,47 +82,29 @@ void run_train(TrainRequest& request, const CLI::App& command, Session& session)
 
 }  // namespace
 
-void add_train(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("train", "Train a linear classifier to a certified optimum");
+void add_train(Parser& parser, Session& session) {
+  Command command = parser.add("train", "Train a linear classifier to a certified optimum");
+  if (!command.wanted()) return;
   auto request = std::make_shared<TrainRequest>();
   TrainOptions& options = request->options;
-  add_learning_options(*command, request, session);
-  command->add_option("-o,--output", request->model, "The model to write")->required()->type_name("MODEL");
-  command->add_option("--test", options.test, "Text or a store to test on, after each pass and at the end")
-      ->type_name("INPUT")
-      ->expected(1);
-  command->add_option("--trace", request->trace, "Write what each block and pass took and reached, as lines of JSON")
-      ->type_name("FILE");
-  command->add_flag("--keep-state", request->keep_state,
-                    "Keep MODEL.state, which --warm can go on from; for dual, the default then, and pegasos");
-  command
-      ->add_option("--warm", options.warm,
-                   "Go on from this model: from its state, though rows have come or gone (dual, the default then, and "
-                   "pegasos), or from its weights (newton, primal, cmls)")
-      ->type_name("MODEL");
-  command
-      ->add_option_function<std::string>(
-          "--calibrate",
-          [&options](const std::string& text) {
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), options.calibrate);
-            if (error != std::errc() || end != text.data() + text.size() ||
-                !(options.calibrate > 0 && options.calibrate <= 0.5))
-              fail(ErrorKind::usage, "--calibrate '{}' is not a share of the rows, above 0 and up to 0.5", text);
-          },
-          "Hold out this share of the rows and learn probabilities from them, for hinge losses")
-      ->type_name("FRACTION");
-  command->add_flag("--dry-run", request->dry_run, "Show the plan and stop");
-  add_examples(*command,
-               "  linblock train train.svm -o model\n"
-               "  linblock train train.store -o model --loss hinge --cost 0.5 --memory 64M --tolerance 0.001\n"
-               "  linblock train train.svm -o model --test test.svm --class-weight balanced\n"
-               "  linblock train noisy.svm -o model --truncate 1\n"
-               "  linblock train days.store -o monday --keep-state\n"
-               "  linblock append days.store tuesday.svm\n"
-               "  linblock train days.store -o tuesday --warm monday --keep-state\n"
-               "  linblock train days.store -o exact --warm tuesday --solver newton --tolerance 1e-6\n\n"
-               "More than two classes are trained one against the rest, all of them in the same reading of the data.");
-  command->callback([request, command, &session] { run_train(*request, *command, session); });
+  add_learning_options(command, *request, session);
+  command.required("-o,--output", "MODEL", "The model to write", request->model);
+  command.repeated("--test", "INPUT", "Text or a store to test on, after each pass and at the end", options.test);
+  command.option("--trace", "FILE", "Write what each block and pass took and reached, as lines of JSON",
+                 request->trace);
+  command.settings(model_settings(*request), "Model");
+  command.flag("--dry-run", "Show the plan and stop", request->dry_run);
+  command.examples(
+      "  linblock train train.svm -o model\n"
+      "  linblock train train.store -o model --loss hinge --cost 0.5 --memory 64M --tolerance 0.001\n"
+      "  linblock train train.svm -o model --test test.svm --class-weight balanced\n"
+      "  linblock train noisy.svm -o model --truncate 1\n"
+      "  linblock train days.store -o monday --keep-state\n"
+      "  linblock append days.store tuesday.svm\n"
+      "  linblock train days.store -o tuesday --warm monday --keep-state\n"
+      "  linblock train days.store -o exact --warm tuesday --solver newton --tolerance 1e-6\n\n"
+      "More than two classes are trained one against the rest, all of them in the same reading of the data.");
+  command.run([request, &session] { run_train(*request, session); });
 }
 
 }  // namespace linblock::cli

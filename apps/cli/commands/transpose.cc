@@ -69,29 +69,25 @@ void run_transpose(Request& request, Session& session) {
 
 }  // namespace
 
-void add_transpose(CLI::App& app, Session& session) {
-  CLI::App* command =
-      app.add_subcommand("transpose", "Keep a store's feature columns beside its rows, for solvers that work on them");
+void add_transpose(Parser& parser, Session& session) {
+  Command command =
+      parser.add("transpose", "Keep a store's feature columns beside its rows, for solvers that work on them");
+  if (!command.wanted()) return;
   auto request = std::make_shared<Request>();
-  command->add_option("STORE", request->store, "The store to transpose")->required()->type_name("");
-  add_memory_option(*command, request->options.memory_bytes);
-  add_threads_option(*command, request->options.threads);
-  command
-      ->add_option_function<std::string>(
-          "--codec", [request](const std::string& name) { request->options.codec = codec_of(name); },
-          "none, lz4, zstd or zlib (default: the codec of the rows)")
-      ->type_name("NAME");
-  command->add_flag("--force", request->force, "Make the columns again though they are fresh");
-  add_json_option(*command, session);
-  add_quiet_option(*command, session);
-  add_examples(
-      *command,
+  command.argument("STORE", "The store to transpose", request->store);
+  add_memory_option(command, request->options.memory_bytes);
+  add_threads_option(command, request->options.threads);
+  command.settings(settings_of(request->options));
+  command.flag("--force", "Make the columns again though they are fresh", request->force);
+  add_json_option(command, session);
+  add_quiet_option(command, session);
+  command.examples(
       "  linblock transpose train.store\n"
       "  linblock transpose train.store --memory 64M --codec zstd\n\n"
       "The columns are in train.store/columns. Entries that do not fit the memory go through files there (12 bytes a\n"
       "nonzero), which are gone at the end. Killed before that, the columns are absent or as they were. Columns are\n"
       "stale once rows are appended, removed or compacted: 'linblock info' says so, and this makes them again.");
-  command->callback([request, &session] { run_transpose(*request, session); });
+  command.run([request, &session] { run_transpose(*request, session); });
 }
 
 }  // namespace linblock::cli

@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "cli/learning.h"
-#include "cli/numbers.h"
 #include "cli/show/outputs.h"
 #include "cli/show/print_json.h"
 #include "learn/checkpoint_directory.h"
@@ -18,8 +17,7 @@ namespace {
 
 struct TuneRequest {
   TrainRequest train;
-  uint32_t folds = 5;
-  std::optional<std::vector<double>> costs;
+  TuneOptions tuning;
 };
 
 void print_json(const Tuning& tuning, const std::optional<TrainReport>& final, double seconds) {
@@ -59,18 +57,14 @@ std::string best_words(const Tuning& tuning) {
 }
 
 // The command that trains what was tuned: on the store, so without what is said about text.
-std::string train_command(const CLI::App& command, const std::string& store, double cost) {
-  constexpr std::array<std::string_view, 16> kNotForIt = {
-      "folds",       "costs", "json",      "quiet",        "checkpoint", "checkpoint-seconds",
-      "fresh",       "store", "weights",   "max-bad-rows", "rejects",    "no-shuffle",
-      "chunk-bytes", "codec", "normalize", "index-base"};
+std::string train_command(const Command& command, const std::string& store, double cost) {
+  constexpr std::array<std::string_view, 14> kNotForIt = {
+      "--folds", "--costs",        "--checkpoint", "--checkpoint-seconds", "--fresh", "--store",      "--weights",
+      "--json",  "--max-bad-rows", "--rejects",    "--chunk-bytes",        "--codec", "--index-base", "--normalize"};
   std::string words = fmt::format("linblock train {} -o MODEL --cost {}", store, cost);
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::string& name = option->get_lnames().front();
-    if (std::find(kNotForIt.begin(), kNotForIt.end(), name) != kNotForIt.end()) continue;
-    for (const std::string& value : option->results()) words += fmt::format(" --{} {}", name, value);
-  }
+  for (const auto& [flag, value] : command.given_values())
+    if (std::find(kNotForIt.begin(), kNotForIt.end(), flag) == kNotForIt.end())
+      words += fmt::format(" {} {}", flag, value);
   return words;
 }
 
@@ -86,31 +80,31 @@ TrainReport train_best(TuneRequest& request, Tuning& tuning, const Context& cont
   return report;
 }
 
-void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
+void run_tune(TuneRequest& request, const Command& command, Session& session) {
   const Stopwatch clock;
   TrainRequest& train = request.train;
   const Terminal& terminal = session.terminal;
   if (train.model.empty())
-    check_learning(train, command);
+    check_learning(train);
   else
-    check_request(train, command);
+    check_request(train);
   const std::string checkpoint = train.model.empty() ? train.checkpoint_folder("tune") : train.checkpoint_folder();
   const Context context = prepare(train, checkpoint, session);
   Watching watching(train, context, session, true);
   std::optional<FileLock> lock;
   if (!train.model.empty())
     lock.emplace(FileLock::acquire_temporary(model_lock_path(train.model), "tuning", train.model));
-  CheckpointDirectory directory(checkpoint, !train.checkpoint.empty());
+  CheckpointDirectory directory(checkpoint, !train.checkpoint.folder.empty());
   bool first = true;
-  Tuning tuning =
-      tune(train.options, request.folds, request.costs, context, watching.observer(), [&](const TunedCost& one) {
-        if (session.json)
-          terminal.say(fmt::format("cost {:.6g}: accuracy {}, standard deviation {:.2f}", one.cost,
-                                   percent(one.accuracy), 100 * one.deviation));
-        else
-          print_cost(one, first);
-        first = false;
-      });
+  Tuning tuning = tune(train.options, request.tuning.folds, request.tuning.costs, context, watching.observer(),
+                       [&](const TunedCost& one) {
+                         if (session.json)
+                           terminal.say(fmt::format("cost {:.6g}: accuracy {}, standard deviation {:.2f}", one.cost,
+                                                    percent(one.accuracy), 100 * one.deviation));
+                         else
+                           print_cost(one, first);
+                         first = false;
+                       });
   if (!tuning.ended.empty()) terminal.say("no larger costs were tried: " + tuning.ended);
   const double best = tuning.costs[tuning.best].cost;
   if (session.json)
@@ -123,7 +117,7 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
   if (!train.model.empty()) final = train_best(request, tuning, context, watching);
   directory.forget();
   const double seconds = clock.seconds();
-  terminal.say(summary_words(final ? final->summary : tuning.summary, train.memory_bytes, seconds));
+  terminal.say(summary_words(final ? final->summary : tuning.summary, train.resources.memory_bytes, seconds));
   if (session.json) print_json(tuning, final, seconds);
   terminal.say("next: " + (final ? fmt::format("linblock predict {} DATA.svm ({} was trained with cost {})",
                                                train.model, train.model, best)
@@ -132,30 +126,21 @@ void run_tune(TuneRequest& request, const CLI::App& command, Session& session) {
 
 }  // namespace
 
-void add_tune(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("tune", "Choose the cost by cross-validation along a path of costs");
+void add_tune(Parser& parser, Session& session) {
+  Command command = parser.add("tune", "Choose the cost by cross-validation along a path of costs");
+  if (!command.wanted()) return;
   auto request = std::make_shared<TuneRequest>();
-  const std::shared_ptr<TrainRequest> train(request, &request->train);
-  add_learning_options(*command, train, session);
-  command->remove_option(command->get_option("--cost"));
-  command->add_option("-o,--output", train->model, "Train this model with the best cost, on all rows")
-      ->type_name("MODEL");
-  add_whole_number(*command, "--folds", request->folds, "How many parts, each held out once (default: 5)", kLeastFolds,
-                   kMostFolds)
-      ->type_name("V");
-  command
-      ->add_option_function<std::string>(
-          "--costs", [request](const std::string& text) { request->costs = parse_costs(text); },
-          "The costs to try (default: doubled, from the smallest useful one until it no longer helps)")
-      ->type_name("FROM:TO:FACTOR|COST,...");
-  add_examples(
-      *command,
+  TrainRequest& train = request->train;
+  add_learning_options(command, train, session, "cost");
+  command.option("-o,--output", "MODEL", "Train this model with the best cost, on all rows", train.model);
+  command.settings(settings_of(request->tuning), "Folds");
+  command.examples(
       "  linblock tune train.svm -o model\n"
       "  linblock tune train.store --folds 10 --costs 0.01:100:10 --loss hinge\n"
       "  linblock tune train.store --costs 0.1,0.5,1\n\n"
       "All folds, and several costs, are trained in the same reading; each cost begins where a smaller one ended.\n"
       "The best is the smallest of the costs with the best accuracy, in hundredths of a percent.");
-  command->callback([request, command, &session] { run_tune(*request, *command, session); });
+  command.run([request, command, &session] { run_tune(*request, command, session); });
 }
 
 }  // namespace linblock::cli

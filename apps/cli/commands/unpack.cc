@@ -7,24 +7,24 @@
 
 namespace linblock::cli {
 
-void add_unpack(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("unpack", "Write a store as svmlight text again, in the order of the input");
+void add_unpack(Parser& parser, Session& session) {
+  Command command = parser.add("unpack", "Write a store as svmlight text again, in the order of the input");
+  if (!command.wanted()) return;
   struct Request {
     std::string store;
     std::string output;
     std::string weights;
   };
   auto request = std::make_shared<Request>();
-  command->add_option("STORE", request->store, "The store to write out")->required()->type_name("");
-  command->add_option("-o,--output", request->output, "The file to write (default: standard output)")
-      ->type_name("FILE");
-  command->add_option("--weights", request->weights, "Also write the row weights, one a line")->type_name("FILE");
-  add_quiet_option(*command, session);
-  add_examples(*command,
-               "  linblock unpack train.store -o train.svm\n"
-               "  linblock unpack train.store | head\n\n"
-               "Values are 32-bit floats, written so that packing them again gives the same store.");
-  command->callback([request, &session] {
+  command.argument("STORE", "The store to write out", request->store);
+  command.option("-o,--output", "FILE", "The file to write (default: standard output)", request->output);
+  command.option("--weights", "FILE", "Also write the row weights, one a line", request->weights);
+  add_quiet_option(command, session);
+  command.examples(
+      "  linblock unpack train.store -o train.svm\n"
+      "  linblock unpack train.store | head\n\n"
+      "Values are 32-bit floats, written so that packing them again gives the same store.");
+  command.run([request, &session] {
     const Store store = Store::open(request->store);
     if (store.info().weighted && request->weights.empty())
       session.terminal.say(

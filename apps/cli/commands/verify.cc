@@ -5,20 +5,20 @@
 
 namespace linblock::cli {
 
-void add_verify(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("verify", "Read a whole store and check every checksum and every row");
+void add_verify(Parser& parser, Session& session) {
+  Command command = parser.add("verify", "Read a whole store and check every checksum and every row");
+  if (!command.wanted()) return;
   struct Request {
     std::string store;
     size_t threads = 1;
   };
   auto request = std::make_shared<Request>();
-  command->add_option("STORE", request->store, "The store to check")->required()->type_name("");
-  add_threads_option(*command, request->threads);
-  add_quiet_option(*command, session);
-  add_examples(
-      *command,
+  command.argument("STORE", "The store to check", request->store);
+  add_threads_option(command, request->threads);
+  add_quiet_option(command, session);
+  command.examples(
       "  linblock verify train.store\n\nThe exit code is 4 if anything is damaged, and the file and chunk are named.");
-  command->callback([request, &session] {
+  command.run([request, &session] {
     ProgressBar bar(session.terminal, "verifying");
     const Store store = Store::open(request->store);
     const VerifyReport report =

@@ -1,6 +1,7 @@
 // Coordinate descent over features with the conservative steps of Zhang and Oles (cmls.cc). Reads the store's columns.
 #pragma once
 
+#include "base/error.h"
 #include "solve/columns/column_order.h"
 #include "solve/core/method.h"
 
@@ -22,7 +23,7 @@ struct Cmls {
   }
   std::string check(const AnyLoss&) const {
     if (order == ColumnOrder::cyclic || order == ColumnOrder::permuted) return {};
-    return "cmls visits features in cyclic or permuted order: the orders once and online are for primal";
+    return library_text("cmls visits features in `order` cyclic or permuted: once and online are for primal");
   }
 
   Plan plan(const Problem& problem, const SolveOptions& options, const Context& context) const;

@@ -36,6 +36,16 @@ struct SolveOptions {
   size_t chunks_per_block = 0;  // 0: as the plan finds best
   // After a warm start: chunks whose rows no dual knows of. They come first, and have a few rounds before the others.
   std::vector<uint32_t> new_chunks = {};
+
+  static constexpr auto options() {
+    return std::tuple{
+        option("tolerance", &SolveOptions::tolerance, "X", "Stop at this relative duality gap, certified",
+               {.above = 0}),
+        option("max_passes", &SolveOptions::max_passes, "N", "Stop after N passes", {.from = 1}, "auto", false),
+        option_as<NumberOrNone<0>>("max_seconds", &SolveOptions::max_seconds, "X", "Stop after X seconds", {}, "auto",
+                                   false),
+        option("seed", &SolveOptions::seed, "N", "Random seed")};
+  }
 };
 
 // Stalled: no step is better than none, as far as numbers of double precision can tell.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "base/error.h"
 #include "solve/core/method.h"
 #include "store/blocks/schedule.h"
 
@@ -64,7 +65,13 @@ struct Dual {
         option("cache_fraction", &Dual::cache_fraction, "F", "Share of the row memory for the working set: F or auto",
                {.from = 0, .below = 1})};
   }
-  std::string check(const AnyLoss&) const { return {}; }
+  std::string check(const AnyLoss&) const {
+    if (schedule == Schedule::fixed) return {};
+    constexpr const char* kWhy = "other blocks are drawn anew for each pass";
+    if (blocks) return library_text("`blocks` needs `schedule` fixed: {}", kWhy);
+    if (block_order != BlockSequence::permuted) return library_text("`block_order` needs `schedule` fixed: {}", kWhy);
+    return {};
+  }
 
   Plan plan(const Problem& problem, const SolveOptions& options, const Context& context) const;
   std::unique_ptr<Solver> make(const Setup& setup) const;

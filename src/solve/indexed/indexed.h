@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/error.h"
 #include "solve/core/method.h"
 
 namespace linblock {
@@ -34,7 +35,7 @@ struct Indexed {
   }
   std::string check(const AnyLoss& loss) const {
     if (block_solver == BlockSolver::dual || std::holds_alternative<SquaredHinge>(loss)) return {};
-    return "the block solver newton needs the squared hinge";
+    return library_text("`block_solver` newton needs `loss` {}: other losses lack its curvature", SquaredHinge::kName);
   }
 
   Plan plan(const Problem& problem, const SolveOptions& options, const Context& context) const;

@@ -51,6 +51,8 @@ Codec codec_of(std::string_view name) {
   fail(ErrorKind::usage, "'{}' is not a codec: choose auto, none, lz4, zstd or zlib", name);
 }
 
+bool is_codec(std::string_view name) { return std::find(kNames.begin(), kNames.end(), name) != kNames.end(); }
+
 void compress(Codec codec, std::span<const unsigned char> raw, Buffer& out) {
   out.resize(compressed_limit(codec, raw.size()));
   size_t used = 0;

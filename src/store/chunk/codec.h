@@ -1,20 +1,29 @@
 // Block compression of whole chunks, and the measured choice between codecs.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "store/chunk/format.h"
 
 namespace linblock {
 
+namespace format {
+constexpr std::array<std::pair<std::string_view, Codec>, 4> choices(Codec) {
+  return {{{"none", Codec::none}, {"lz4", Codec::lz4}, {"zstd", Codec::zstd}, {"zlib", Codec::zlib}}};
+}
+}  // namespace format
+
 using format::Codec;
 
 std::string_view codec_name(Codec codec);
 // Throws a usage error for an unknown name.
 Codec codec_of(std::string_view name);
+bool is_codec(std::string_view name);
 
 // Fills `out`; a codec that does not make a chunk smaller is still recorded as itself.
 void compress(Codec codec, std::span<const unsigned char> raw, Buffer& out);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/option.h"
 #include "store/chunk/codec.h"
 #include "store/core/store.h"
 
@@ -18,6 +19,11 @@ struct TransposeOptions {
   uint32_t columns_per_chunk = 0;   // 0: no limit but the size
   size_t threads = 1;               // the result is the same for any number
   std::optional<Codec> codec = {};  // none given: as the rows'
+
+  static constexpr auto options() {
+    return std::tuple{
+        option("codec", &TransposeOptions::codec, "NAME", "none, lz4, zstd or zlib (default: the codec of the rows)")};
+  }
 };
 
 struct TransposeContext {

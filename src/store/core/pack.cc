@@ -20,6 +20,11 @@
 
 namespace linblock {
 
+std::optional<CodecName> CodecName::read(std::string_view text) {
+  if (text != "auto" && !is_codec(text)) return {};
+  return CodecName(std::string(text));
+}
+
 namespace {
 
 constexpr uint64_t kMostSample = uint64_t{4} << 20;

@@ -8,7 +8,36 @@
 #include <string>
 #include <vector>
 
+#include "base/option.h"
+
 namespace linblock {
+
+// "auto", or the name of a codec.
+struct CodecName {
+  std::string name;
+
+  explicit CodecName(std::string text) : name(std::move(text)) {}
+  static std::optional<CodecName> read(std::string_view text);
+  std::string show() const { return name; }
+  static std::string what() { return "a codec: choose auto, none, lz4, zstd or zlib"; }
+  explicit operator std::string() const { return name; }
+};
+
+// 0, 1 or auto, which the field holds as -1.
+struct IndexBase {
+  int base = -1;
+
+  constexpr explicit IndexBase(int number) : base(number) {}
+  constexpr explicit operator int() const { return base; }
+  static std::optional<IndexBase> read(std::string_view text) {
+    return text == "auto" ? std::optional(IndexBase(-1))
+           : text == "0"  ? std::optional(IndexBase(0))
+           : text == "1"  ? std::optional(IndexBase(1))
+                          : std::nullopt;
+  }
+  std::string show() const { return base < 0 ? "auto" : std::to_string(base); }
+  static std::string what() { return "auto, 0 or 1"; }
+};
 
 struct PackOptions {
   uint64_t memory_bytes = uint64_t{1} << 30;
@@ -23,6 +52,30 @@ struct PackOptions {
   uint64_t max_bad_rows = 0;
   std::string rejects;  // where skipped lines go; empty: nowhere
   std::string source;   // what SOURCE says, of a store that is made for one training; empty: there is no SOURCE
+
+  // How text is read.
+  static constexpr auto text_options() {
+    return std::tuple{option("weights", &PackOptions::weights, "FILE", "File with one row weight per line, from 0 up"),
+                      option("max_bad_rows", &PackOptions::max_bad_rows, "N", "Skip up to N lines that cannot be read"),
+                      option("rejects", &PackOptions::rejects, "FILE", "Where to save the skipped lines")};
+  }
+  // Training has its own seed.
+  static constexpr auto seed_option() {
+    return std::tuple{option("seed", &PackOptions::seed, "N", "Random seed of the shuffle")};
+  }
+  // What becomes of the rows.
+  static constexpr auto options() {
+    return std::tuple{
+        option_as<Inverted>("no_shuffle", &PackOptions::shuffle, "", "Keep the order of the input"),
+        option_as<std::optional<SizeText>>(
+            "chunk_bytes", &PackOptions::chunk_bytes, "SIZE",
+            "Size of a chunk, the unit of reading (default: 256K, less in little memory; more for slow disks)"),
+        option_as<CodecName>("codec", &PackOptions::codec, "NAME",
+                             "auto, none, lz4, zstd or zlib; auto measures the disk and decides"),
+        option("normalize", &PackOptions::normalize, "", "Scale every row to unit length"),
+        option_as<IndexBase>("index_base", &PackOptions::index_base, "BASE",
+                             "Number of the first feature: 0, 1 or auto (0 if index 0 occurs)")};
+  }
 };
 
 inline constexpr uint64_t kLeastPackMemory = uint64_t{16} << 20;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/option.h"
 #include "store/index/metric_forest.h"
 
 namespace linblock {
@@ -21,6 +22,20 @@ struct ForestOptions {
   bool force = false;                       // anew, though it is fresh
   uint64_t memory_bytes = uint64_t{1} << 30;
   size_t threads = 1;  // the result is the same for any number
+
+  static constexpr auto options() {
+    return std::tuple{
+        option("tree_rows", &ForestOptions::tree_rows, "N",
+               "Rows per tree, about; fewer in little memory (default: 100000)", {.from = 1}),
+        option("branch", &ForestOptions::branch, "N", "Most pivots of a node (default: 16)",
+               {.from = format::kLeastBranch, .to = format::kMostBranch}),
+        option_as<std::optional<NumberOrNone<-1>>>("bias", &ForestOptions::bias, "X",
+                                                   "Bias of the models that will use the index (default: none)"),
+        option("seed", &ForestOptions::seed, "N", "Random seed (default: 1)"),
+        option_as<std::optional<SizeText>>("page_bytes", &ForestOptions::page_bytes, "SIZE",
+                                           "Most bytes of rows in a page, 4K to 64K (default: 32K, less for few rows)"),
+        option("force", &ForestOptions::force, "", "Build the index again even if it is up to date")};
+  }
 };
 
 inline constexpr uint64_t kDefaultTreeRows = 100000;

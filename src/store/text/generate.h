@@ -5,6 +5,8 @@
 #include <functional>
 #include <string_view>
 
+#include "base/option.h"
+
 namespace linblock {
 
 enum class DataKind {
@@ -24,6 +26,19 @@ struct GenerateOptions {
   uint64_t skip = 0;        // rows of the same data that come before these: other rows to test on
   uint64_t seed = 1;
   size_t threads = 1;
+
+  static constexpr auto options() {
+    return std::tuple{
+        option("rows", &GenerateOptions::rows, "N", "Rows"),
+        option("features", &GenerateOptions::features, "N", "Features (default: 100000; dense and clusters: 50)"),
+        option("nonzeros", &GenerateOptions::nonzeros, "N", "Nonzeros per row, about, of documents"),
+        option("classes", &GenerateOptions::classes, "K", "Classes; the labels of two are -1 and 1"),
+        option("noise", &GenerateOptions::noise, "P", "Share of the rows that get a random label", {.from = 0}),
+        option("sorted", &GenerateOptions::sorted, "", "Sort the rows by label"),
+        option("skip", &GenerateOptions::skip, "N",
+               "Leave out the first N rows: other rows of the same data, to test on"),
+        option("seed", &GenerateOptions::seed, "N", "Random seed")};
+  }
 };
 
 // Throws ErrorKind::usage for options that make no sense.
