@@ -91,7 +91,7 @@ Context prepare(const TrainRequest& request, const std::string& folder, Session&
   return context;
 }
 
-Watching::Watching(const TrainRequest& request, const Context& context, Session& session, bool quietly)
+TrainingView::TrainingView(const TrainRequest& request, const Context& context, Session& session, bool quietly)
     : request_(request),
       context_(context),
       session_(session),
@@ -101,7 +101,7 @@ Watching::Watching(const TrainRequest& request, const Context& context, Session&
       progress_(session.terminal, request.options.solve.tolerance),
       trace_(request.trace) {}
 
-TrainObserver Watching::observer() {
+TrainObserver TrainingView::observer() {
   const Terminal& terminal = session_.terminal;
   TrainObserver observer;
   observer.say = [&](const std::string& sentence) { terminal.say(in_flags(sentence)); };

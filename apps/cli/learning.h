@@ -18,10 +18,10 @@ namespace linblock::cli {
 void add_learning_options(Command& command, TrainRequest& request, Session& session, std::string_view without = {});
 
 // Packing and training as they go on, for as long as this lives.
-class Watching {
+class TrainingView {
  public:
   // `quietly`: without the plans and passes of each of many solves.
-  Watching(const TrainRequest& request, const Context& context, Session& session, bool quietly = false);
+  TrainingView(const TrainRequest& request, const Context& context, Session& session, bool quietly = false);
 
   TrainObserver observer();
   Trace& trace() { return trace_; }

@@ -21,7 +21,7 @@ namespace linblock {
 static_assert(std::endian::native == std::endian::little, "the store format is little-endian and is read in place");
 
 template <typename T>
-requires std::is_trivially_copyable_v<T> T load(const void* from) {
+requires std::is_trivially_copyable_v<T> T load_le(const void* from) {
   T value;
   std::memcpy(&value, from, sizeof(T));
   return value;
@@ -29,7 +29,7 @@ requires std::is_trivially_copyable_v<T> T load(const void* from) {
 
 template <typename T>
 requires std::is_trivially_copyable_v<T>
-void store(void* to, T value) { std::memcpy(to, &value, sizeof(T)); }
+void store_le(void* to, T value) { std::memcpy(to, &value, sizeof(T)); }
 
 // Every size that comes from a file passes through here before it is used to allocate or to index.
 uint64_t checked_size(uint64_t claimed, uint64_t limit, std::string_view what);

@@ -71,9 +71,9 @@ void SnapshotWriter::begin(std::string_view name, ElementType type, uint64_t cou
     fail(ErrorKind::damaged, "'{}': the array '{}' cannot be written here", path_, name);
   due_ = count * bytes_of(type);
   std::array<unsigned char, kHeaderBytes> header{};
-  store(header.data(), static_cast<uint32_t>(name.size()));
+  store_le(header.data(), static_cast<uint32_t>(name.size()));
   std::copy(name_of(type).begin(), name_of(type).end(), header.begin() + 4);
-  store(header.data() + 4 + kTypeBytes, due_);
+  store_le(header.data() + 4 + kTypeBytes, due_);
   write(header);
   write(as_raw(std::span(name)));
 }
@@ -92,7 +92,7 @@ void SnapshotWriter::put_text(std::string_view name, std::string_view text) {
 void SnapshotWriter::commit() {
   if (due_ != 0) fail(ErrorKind::damaged, "'{}': an array is shorter than it was to be", path_);
   unsigned char sum[8];
-  store(sum, checksum_.value());
+  store_le(sum, checksum_.value());
   file_.write_next(sum);
   file_.sync();
   file_.close();
@@ -127,7 +127,7 @@ void SnapshotReader::check_sum(uint64_t end) const {
   }
   unsigned char stored[8];
   file_.read_exactly_at(stored, end);
-  if (load<uint64_t>(stored) != sum.value()) refuse("is damaged");
+  if (load_le<uint64_t>(stored) != sum.value()) refuse("is damaged");
 }
 
 void SnapshotReader::read_places(uint64_t end) {
@@ -136,10 +136,10 @@ void SnapshotReader::read_places(uint64_t end) {
     if (end - at < header.size()) refuse("is damaged");
     file_.read_exactly_at(header, at);
     at += header.size();
-    const uint64_t name_bytes = load<uint32_t>(header.data());
+    const uint64_t name_bytes = load_le<uint32_t>(header.data());
     const std::string_view type_name(reinterpret_cast<const char*>(header.data()) + 4, kTypeBytes);
     const auto type = type_called(type_name.substr(0, type_name.find('\0')));
-    const uint64_t bytes = load<uint64_t>(header.data() + 4 + kTypeBytes);
+    const uint64_t bytes = load_le<uint64_t>(header.data() + 4 + kTypeBytes);
     if (name_bytes > kMostName || name_bytes > end - at || bytes > end - at - name_bytes) refuse("is damaged");
     std::string name(name_bytes, ' ');
     file_.read_exactly_at(as_writable_raw(std::span(name)), at);

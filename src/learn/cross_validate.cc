@@ -42,7 +42,7 @@ CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const 
                                const TrainObserver& observer) {
   CrossValidation result;
   const Store store = open_store(asked, folds, observer, result);
-  const TrainOptions options = settle(asked, store, context, observer);
+  const TrainOptions options = choose_solver(asked, store, context, observer);
   const Classes classes = choose_classes(store.info(), options);
   Problem problem = make_problem(store, options, classes);
   problem.tasks = fold_tasks(classes, options.cost, folds, options.solve.seed);
@@ -75,7 +75,7 @@ CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const 
     PassLoop loop(part, limited, solutions, solving, rows);
     while (const auto done = loop.pass())
       if (done->report) observer.pass(*done->report, {});
-    loop.read_rows([&](const Block& block) { held.look_at(block, part, part.tasks, solutions, context.threads); });
+    loop.read_rows([&](const Block& block) { held.score(block, part, part.tasks, solutions, context.threads); });
     const Summary summary = loop.finish();
     if (summary.termination == Termination::interrupted)
       fail(ErrorKind::interrupted, "interrupted: without a checkpoint nothing is left of it");

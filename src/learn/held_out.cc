@@ -38,8 +38,8 @@ void HeldOutRows::look_at_row(const Row& row, const Problem& problem, std::span<
   }
 }
 
-void HeldOutRows::look_at(const Block& block, const Problem& problem, std::span<const Task> tasks,
-                          std::span<const Solution> solutions, size_t threads) {
+void HeldOutRows::score(const Block& block, const Problem& problem, std::span<const Task> tasks,
+                        std::span<const Solution> solutions, size_t threads) {
   for_each_on_threads(threads, block.chunks.size(), [&](size_t i) {
     RowBuffer buffer;
     const Chunk& chunk = *block.chunks[i];

@@ -28,8 +28,8 @@ class HeldOutRows {
 
   // The rows of a block that are held out from these tasks, of one cost, in the order of their labels. Tasks of one
   // model may come in several calls.
-  void look_at(const Block& block, const Problem& problem, std::span<const Task> tasks,
-               std::span<const Solution> solutions, size_t threads);
+  void score(const Block& block, const Problem& problem, std::span<const Task> tasks,
+             std::span<const Solution> solutions, size_t threads);
 
   std::vector<FoldResult> folds() const;
   // Of all folds together.

@@ -231,23 +231,23 @@ std::string ClassWeights::show() const {
   return text;
 }
 
-TrainOptions settle(const TrainOptions& options, const Store& store, const Context& context,
-                    const TrainObserver& observer) {
-  TrainOptions settled = options;
+TrainOptions choose_solver(const TrainOptions& options, const Store& store, const Context& context,
+                           const TrainObserver& observer) {
+  TrainOptions chosen = options;
   const Problem problem = make_problem(store, options, choose_classes(store.info(), options));
   if (options.choose_method) {
     const Choice choice = choose_method(problem, context);
-    settled.choose_method = false;
-    settled.solve.method = choice.method;
+    chosen.choose_method = false;
+    chosen.solve.method = choice.method;
     observer.say(choice.reason);
   } else {
     observer.say(fmt::format("{}: {}{}", describe_data(problem), name_of(options.solve.method),
                              options.method_reason.empty() ? "" : ", because " + options.method_reason));
   }
-  const Reads reads = abilities_of(settled.solve.method).reads;
+  const Reads reads = abilities_of(chosen.solve.method).reads;
   if (reads == Reads::columns) make_columns(store, context, observer);
   if (reads == Reads::index) make_index(store, options.bias, context, observer);
-  return settled;
+  return chosen;
 }
 
 Context watched(const Context& context, const TrainObserver& observer) {

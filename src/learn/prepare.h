@@ -99,8 +99,8 @@ Store open_store(const TrainOptions& options, const TrainObserver& observer, Sou
 
 // The options with the method that is best for the data, where one is to be chosen; it is said which is used, and why.
 // Columns are made where the method needs them and they are not there.
-TrainOptions settle(const TrainOptions& options, const Store& store, const Context& context,
-                    const TrainObserver& observer);
+TrainOptions choose_solver(const TrainOptions& options, const Store& store, const Context& context,
+                           const TrainObserver& observer);
 
 // What is to be told apart.
 struct Classes {

@@ -40,7 +40,7 @@ class HeldOutScores {
 
   size_t columns() const { return scores_.size(); }
 
-  void look_at(const Block& block, const std::vector<Solution>& solutions) {
+  void score(const Block& block, const std::vector<Solution>& solutions) {
     for_each_on_threads(threads_, solutions.size(), [&](size_t i) {
       const Task& task = problem_.tasks[i];
       RowBuffer buffer;
@@ -187,7 +187,7 @@ class Training {
     if (context.rows_at_end)
       loop.read_rows([&](const Block& block) {
         if (state_.wanted()) state_.take_ids(block);
-        if (options_.calibrate > 0) scores.look_at(block, solutions);
+        if (options_.calibrate > 0) scores.score(block, solutions);
       });
     add_summary(loop.finish(), report.summary);
     if (number + 1 == groups_) rows_.release();  // what follows needs the memory
@@ -277,7 +277,7 @@ TrainReport train(const TrainOptions& asked, const Context& context, const Train
   check_test_inputs(asked.test);  // before hours of packing and training, not after them
   TrainReport report;
   const Store store = open_store(asked, observer, report);
-  const TrainOptions options = settle(asked, store, context, observer);
+  const TrainOptions options = choose_solver(asked, store, context, observer);
   if (!options.test.empty()) store.features();  // while there is room for what reading it needs
   Training training(options, context, observer, store);
   if (!dry_run) {

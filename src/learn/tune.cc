@@ -142,8 +142,8 @@ class Path {
       if (done->report) observer_.pass(*done->report, {});
     loop.read_rows([&](const Block& block) {
       for (size_t i = 0; i < count; ++i)
-        held[i].look_at(block, problem, std::span<const Task>(problem.tasks).subspan(i * models_, models_),
-                        std::span<const Solution>(solutions).subspan(i * models_, models_), context.threads);
+        held[i].score(block, problem, std::span<const Task>(problem.tasks).subspan(i * models_, models_),
+                      std::span<const Solution>(solutions).subspan(i * models_, models_), context.threads);
     });
     const Summary summary = loop.finish();
     if (summary.termination == Termination::interrupted)
@@ -353,7 +353,7 @@ Tuning tune(const TrainOptions& asked, uint32_t folds, const std::optional<std::
             const std::function<void(const TunedCost&)>& on_cost) {
   Tuning tuning;
   const Store store = open_store(asked, folds, observer, tuning);
-  const TrainOptions options = settle(asked, store, context, observer);
+  const TrainOptions options = choose_solver(asked, store, context, observer);
   choose_classes(store.info(), options);  // what cannot be told apart is refused before anything is read
   const std::vector<double> wanted =
       costs

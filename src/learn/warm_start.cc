@@ -15,11 +15,11 @@ namespace {
 constexpr uint32_t kWarmVersion = 2;
 
 // Finds for each row of the store where it stood in the state.
-class RowFinder {
+class RowMatcher {
  public:
   static constexpr uint64_t kNew = UINT64_MAX;
 
-  RowFinder(const FieldReader& state, const std::vector<ChunkPlace>& then, const Store& store) : store_(store) {
+  RowMatcher(const FieldReader& state, const std::vector<ChunkPlace>& then, const Store& store) : store_(store) {
     std::map<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>> known;  // first row, rows
     uint64_t row = 0;
     for (const ChunkPlace& place : then) {
@@ -83,7 +83,7 @@ void take_alphas(const FieldReader& state, const std::string& name, std::span<co
                  std::span<double> alphas) {
   std::fill(alphas.begin(), alphas.end(), 0.0);
   for (size_t row = 0; row < places.size();) {
-    if (places[row] == RowFinder::kNew) {
+    if (places[row] == RowMatcher::kNew) {
       ++row;
       continue;
     }
@@ -243,7 +243,7 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
   const auto share_of = [&](uint32_t chunk) {
     return static_cast<double>(chunk) / static_cast<double>(store.chunks().size());
   };
-  RowFinder finder(state, header.chunks, store);
+  RowMatcher finder(state, header.chunks, store);
   std::vector<uint64_t> places;
   std::vector<uint32_t> shrunk;  // chunks with rows that were removed
   std::vector<uint32_t> all;
@@ -251,7 +251,7 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
     readings.at(share_of(chunk));
     finder.find(chunk, places);
     all.push_back(chunk);
-    if (std::all_of(places.begin(), places.end(), [](uint64_t place) { return place == RowFinder::kNew; }))
+    if (std::all_of(places.begin(), places.end(), [](uint64_t place) { return place == RowMatcher::kNew; }))
       warm.new_chunks.push_back(chunk);
     Chunk rows;
     const bool some_removed = !store.removed_from(chunk).empty();
@@ -261,7 +261,7 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
     }
     for (size_t row = 0; row < places.size(); ++row) {
       const bool removed = some_removed && rows.removed(row);
-      if (places[row] != RowFinder::kNew)
+      if (places[row] != RowMatcher::kNew)
         ++(removed ? warm.gone_rows : warm.known_rows);
       else if (!removed)
         ++warm.new_rows;

@@ -58,7 +58,7 @@ void Duals::fetch(std::span<const uint32_t> chunks) {
     const std::span<unsigned char> bytes = bytes_of(chunk);
     file_.read_exactly_at(bytes, place_of(chunk, version_[chunk]));
     const size_t checked = bytes.size() - kChecksumBytes;
-    if (checksum(bytes.first(checked), mix64(version_[chunk], chunk)) != load<uint64_t>(bytes.data() + checked))
+    if (checksum(bytes.first(checked), mix64(version_[chunk], chunk)) != load_le<uint64_t>(bytes.data() + checked))
       fail(ErrorKind::damaged, {start_over()}, "'{}' is damaged: the duals of chunk {} have a wrong checksum",
            file_.path(), chunk);
     std::memcpy(alphas.data(), bytes.data(), alphas.size_bytes());
@@ -75,7 +75,7 @@ void Duals::put_back(std::span<const uint32_t> chunks, uint32_t version) {
     std::memcpy(bytes.data(), alphas.data(), alphas.size_bytes());
     std::memcpy(bytes.data() + alphas.size_bytes(), rests.data(), rests.size());
     const size_t checked = bytes.size() - kChecksumBytes;
-    linblock::store(bytes.data() + checked, checksum(bytes.first(checked), mix64(version, chunk)));
+    linblock::store_le(bytes.data() + checked, checksum(bytes.first(checked), mix64(version, chunk)));
     file_.write_at(bytes, place_of(chunk, version));
     version_[chunk] = version;
   }

@@ -59,11 +59,11 @@ TEST(Bytes, RoundsUpToMultiples) {
 
 TEST(Bytes, StoresAndLoadsLittleEndianAtAnyAddress) {
   std::array<unsigned char, 12> bytes{};
-  store(bytes.data() + 3, uint32_t{0x01020304});
+  store_le(bytes.data() + 3, uint32_t{0x01020304});
   EXPECT_EQ(bytes[3], 4);
   EXPECT_EQ(bytes[6], 1);
-  EXPECT_EQ(load<uint32_t>(bytes.data() + 3), 0x01020304U);
-  EXPECT_EQ(load<uint16_t>(bytes.data() + 5), 0x0102U);
+  EXPECT_EQ(load_le<uint32_t>(bytes.data() + 3), 0x01020304U);
+  EXPECT_EQ(load_le<uint16_t>(bytes.data() + 5), 0x0102U);
 }
 
 TEST(Bytes, WritesSizesForPeople) {

@@ -288,9 +288,9 @@ void seal(const std::string& path, std::string bytes) {
 
 std::string header(uint32_t name_bytes, const std::string& type, uint64_t bytes) {
   std::string text(16, '\0');
-  store(text.data(), name_bytes);
+  store_le(text.data(), name_bytes);
   text.replace(4, type.size(), type);
-  store(text.data() + 8, bytes);
+  store_le(text.data() + 8, bytes);
   return text;
 }
 

@@ -67,7 +67,7 @@ void read_everything(Chunk& chunk) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A few bytes may stand for a million empty rows: allowed, but slow to look at each time.
-  if (size >= 4 && load<uint32_t>(data) > 4096) return 0;
+  if (size >= 4 && load_le<uint32_t>(data) > 4096) return 0;
   static Chunk chunk;
   Buffer& raw = chunk.raw();
   ASAN_UNPOISON_MEMORY_REGION(raw.data(), raw.capacity());

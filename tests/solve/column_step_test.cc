@@ -72,7 +72,7 @@ void expect_true_slopes(uint32_t seed, Piece (Rows::*piece_of)() const) {
   Rows rows(seed);
   keep_as(columns, rows);
   const auto piece = (plain.*piece_of)();
-  Slopes sums;
+  ColumnDerivatives sums;
   columns.add_slopes(piece, rows.view(), sums);
   const double h = 1e-5;
   const auto at = [&](double step) { return losses_at(columns.loss, plain, piece, step); };
@@ -128,7 +128,7 @@ TYPED_TEST(AnyColumnsTest, EveryStepDecreasesEnough) {
     std::uniform_real_distribution<double> weights(-10, 10);
     const double weight = seed % 5 == 0 ? 20 * weights(rows.random) : weights(rows.random);
     const MixedPiece piece = plain.piece();
-    Slopes sums;
+    ColumnDerivatives sums;
     columns.add_slopes(piece, rows.view(), sums);
     const auto change_of = [&](double step) { return columns.loss_change(piece, rows.view(), step); };
     const ColumnStep found = newton_step(weight, sums, columns.bound(), change_of);

@@ -173,7 +173,7 @@ TEST_P(NewtonOn, HasTheSameBitsForAnyNumberOfThreads) {
   for (const size_t threads : {1, 2, 4}) {
     solutions_.clear();
     const Summary summary = solved(problem, kTight, {.threads = threads});
-    EXPECT_GT(summary.plan.lanes, 2U);
+    EXPECT_GT(summary.plan.accumulators, 2U);
     if (threads == 1) weights = solutions_[0].weights;
     EXPECT_EQ(solutions_[0].weights, weights) << threads << " threads";
   }
@@ -262,7 +262,7 @@ TEST(Newton, RefusesTooLittleMemoryWithTheNumbers) {
               fails_with(ErrorKind::memory, "margins of 1,000 rows"));
 }
 
-// One lane where two would not leave room for the rows.
+// One accumulator where two would not leave room for the rows.
 TEST(Newton, PrefersRowsInMemoryToSumsSideBySide) {
   const MemoryFolder folder;
   const Store store = write_streamed_store(folder / "store");
@@ -270,7 +270,7 @@ TEST(Newton, PrefersRowsInMemoryToSumsSideBySide) {
   const auto plan_in = [&](uint64_t memory) { return make_plan(problem, Newton{}, {.memory_bytes = memory}); };
   uint64_t memory = kStreamedMemory;
   while (plan_in(memory).rows == RowsHeld::streamed) memory += 4096;
-  EXPECT_LT(plan_in(memory).lanes, plan_in(uint64_t{1} << 30).lanes);
+  EXPECT_LT(plan_in(memory).accumulators, plan_in(uint64_t{1} << 30).accumulators);
 }
 
 }  // namespace

@@ -173,14 +173,14 @@ TEST(ChunkDamage, SeveralChangedBytesAreRefusedOrReadSafely) {
 // None is ever written; the bytes are made here. Weights of no rows have no memory to be copied to.
 TEST(ChunkDamage, AChunkWithoutRowsIsReadSafely) {
   Bytes bytes(96, 0);
-  store(bytes.data() + 16, uint32_t{4});
+  store_le(bytes.data() + 16, uint32_t{4});
   const std::array<std::pair<format::Section, uint32_t>, 4> sections = {{{format::Section::weights, 0},
                                                                          {format::Section::counts, 4},
                                                                          {format::Section::lengths, 4},
                                                                          {format::Section::indices, 0}}};
   for (size_t i = 0; i < sections.size(); ++i) {
-    store(bytes.data() + 24 + 8 * i, static_cast<uint16_t>(sections[i].first));
-    store(bytes.data() + 28 + 8 * i, sections[i].second);
+    store_le(bytes.data() + 24 + 8 * i, static_cast<uint16_t>(sections[i].first));
+    store_le(bytes.data() + 28 + 8 * i, sections[i].second);
   }
   TightChunk tight;
   EXPECT_TRUE(read_everything(tight.with(bytes)));
@@ -207,15 +207,15 @@ TEST(ChunkDamage, SaysWhatIsWrongWithTheHeader) {
   EXPECT_THAT(refusal([](Bytes& b) { b.resize(30); }), HasSubstr("section table does not fit"));
   EXPECT_THAT(refusal([](Bytes& b) { b[20] = 1; }), HasSubstr("reserved"));
   EXPECT_THAT(refusal([](Bytes& b) { b[16] = 8; }), HasSubstr("more sections"));
-  EXPECT_THAT(refusal([](Bytes& b) { store(b.data(), uint32_t{0x00100001}); }), HasSubstr("number of rows"));
-  EXPECT_THAT(refusal([](Bytes& b) { store(b.data() + 4, uint32_t{0x7fffffff}); }), HasSubstr("number of nonzeros"));
+  EXPECT_THAT(refusal([](Bytes& b) { store_le(b.data(), uint32_t{0x00100001}); }), HasSubstr("number of rows"));
+  EXPECT_THAT(refusal([](Bytes& b) { store_le(b.data() + 4, uint32_t{0x7fffffff}); }), HasSubstr("number of nonzeros"));
 }
 
 TEST(ChunkDamage, SaysWhatIsWrongWithTheSections) {
   EXPECT_THAT(refusal([](Bytes& b) { b[24] = 9; }), HasSubstr("unknown kind"));
   EXPECT_THAT(refusal([](Bytes& b) { b[24] = 0; }), HasSubstr("unknown kind"));
   EXPECT_THAT(refusal([](Bytes& b) { b[24] = b[32]; }), HasSubstr("two sections of one kind"));
-  EXPECT_THAT(refusal([](Bytes& b) { store(b.data() + 28, UINT32_MAX); }), HasSubstr("past its end"));
+  EXPECT_THAT(refusal([](Bytes& b) { store_le(b.data() + 28, UINT32_MAX); }), HasSubstr("past its end"));
   EXPECT_THAT(refusal([](Bytes& b) { b[26] = 7; }), HasSubstr("row ids have an unknown encoding"));
   EXPECT_THAT(refusal([](Bytes& b) { b[34] = 7; }), HasSubstr("labels have an unknown encoding"));
   EXPECT_THAT(refusal([](Bytes& b) { b[42] = 7; }), HasSubstr("weights have an unknown encoding"));
@@ -226,13 +226,13 @@ TEST(ChunkDamage, SaysWhatIsWrongWithTheSections) {
 
 // Where a section's bytes begin.
 size_t place_of(const Bytes& bytes, format::Section kind) {
-  const size_t count = load<uint32_t>(bytes.data() + 16);
+  const size_t count = load_le<uint32_t>(bytes.data() + 16);
   size_t offset = format::kChunkHeaderBytes + count * format::kSectionEntryBytes;
   for (size_t i = 0; i < count; ++i) {
     const unsigned char* entry = bytes.data() + format::kChunkHeaderBytes + i * format::kSectionEntryBytes;
     offset = round_up(offset, format::kSectionAlignment);
-    if (load<uint16_t>(entry) == static_cast<uint16_t>(kind)) return offset;
-    offset += load<uint32_t>(entry + 4);
+    if (load_le<uint16_t>(entry) == static_cast<uint16_t>(kind)) return offset;
+    offset += load_le<uint32_t>(entry + 4);
   }
   ADD_FAILURE() << "no such section";
   return 0;
@@ -241,7 +241,7 @@ size_t place_of(const Bytes& bytes, format::Section kind) {
 TEST(ChunkDamage, SaysWhatIsWrongInsideTheSections) {
   using format::Section;
   const auto with = [](Section section, size_t at, auto value) {
-    return refusal([&](Bytes& b) { store(b.data() + place_of(b, section) + at, value); });
+    return refusal([&](Bytes& b) { store_le(b.data() + place_of(b, section) + at, value); });
   };
   // Six ids with gaps of two bytes; three labels in a dictionary, then a byte a row; values likewise.
   EXPECT_THAT(with(Section::ids, 1, uint8_t{0x80}), HasSubstr("row ids are cut short"));

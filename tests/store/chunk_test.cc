@@ -80,9 +80,9 @@ Rows read(const Chunk& chunk) {
 // The encoding in the section table, -1 where there is no such section.
 int encoding_of(Chunk& chunk, Section kind) {
   const unsigned char* raw = chunk.raw().data();
-  for (uint32_t i = 0; i < load<uint32_t>(raw + 16); ++i) {
+  for (uint32_t i = 0; i < load_le<uint32_t>(raw + 16); ++i) {
     const unsigned char* entry = raw + format::kChunkHeaderBytes + i * format::kSectionEntryBytes;
-    if (load<uint16_t>(entry) == static_cast<uint16_t>(kind)) return load<uint16_t>(entry + 2);
+    if (load_le<uint16_t>(entry) == static_cast<uint16_t>(kind)) return load_le<uint16_t>(entry + 2);
   }
   return -1;
 }

@@ -67,10 +67,10 @@ TEST(GoldenStores, HaveChunksOfManyKinds) {
       store.read(number, chunk);
       const unsigned char* raw = chunk.raw().data();
       std::set<int> absent = {1, 3, 7};  // ids, weights, values
-      for (uint32_t i = 0; i < load<uint32_t>(raw + 16); ++i) {
+      for (uint32_t i = 0; i < load_le<uint32_t>(raw + 16); ++i) {
         const unsigned char* entry = raw + format::kChunkHeaderBytes + i * format::kSectionEntryBytes;
-        found.emplace(load<uint16_t>(entry), load<uint16_t>(entry + 2));
-        absent.erase(load<uint16_t>(entry));
+        found.emplace(load_le<uint16_t>(entry), load_le<uint16_t>(entry + 2));
+        absent.erase(load_le<uint16_t>(entry));
       }
       for (const int section : absent) found.emplace(section, -1);
     }

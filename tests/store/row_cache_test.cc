@@ -6,8 +6,8 @@
 
 #include "base/fields.h"
 #include "support/errors.h"
-#include "support/kept_rows.h"
 #include "support/memory_folder.h"
+#include "support/working_set.h"
 
 namespace linblock::test {
 namespace {
@@ -38,7 +38,7 @@ class ValuesOfAKind : public testing::TestWithParam<const char*> {
 
 TEST_P(ValuesOfAKind, ComeBackAsTheyWere) {
   for (const bool decoded : {false, true}) {
-    KeptRows kept(store_, kPlenty, false, decoded);
+    WorkingSet kept(store_, kPlenty, false, decoded);
     ASSERT_EQ(kept.add_all(), 300U);
     EXPECT_EQ(kept.difference(), "");
   }
@@ -46,7 +46,7 @@ TEST_P(ValuesOfAKind, ComeBackAsTheyWere) {
 
 TEST_P(ValuesOfAKind, ArePointedToWhereAllChunksStayInMemory) {
   for (const bool decoded : {false, true}) {
-    KeptRows kept(store_, kPlenty, true, decoded);
+    WorkingSet kept(store_, kPlenty, true, decoded);
     ASSERT_EQ(kept.add_all(), 300U);
     EXPECT_EQ(kept.difference(), "");
     if (!decoded) continue;
@@ -77,7 +77,7 @@ TEST_F(RowCaches, BringBackWideRowsBesideNarrowOnes) {
     rows[i].value.push_back(0.25);
   }
   const Store store = make_store(rows);
-  KeptRows kept(store, kPlenty);
+  WorkingSet kept(store, kPlenty);
   ASSERT_EQ(kept.add_all(), rows.size());
   RowBuffer buffer;
   EXPECT_TRUE(kept.chunks()[0].encoded(0, buffer).wide) << "no test of wide rows";
@@ -89,7 +89,7 @@ TEST_F(RowCaches, BringBackWeights) {
   std::vector<OwnedRow> rows = rows_of("per row", 40);
   for (size_t i = 0; i < rows.size(); ++i) rows[i].weight = static_cast<float>(i) / 8;
   const Store store = make_store(rows);
-  KeptRows kept(store, kPlenty);
+  WorkingSet kept(store, kPlenty);
   ASSERT_EQ(kept.add_all(), rows.size());
   RowBuffer buffer;
   EXPECT_EQ(kept.cache().row(12, buffer).weight, 1.5F);
@@ -99,7 +99,7 @@ TEST_F(RowCaches, BringBackWeights) {
 TEST_F(RowCaches, BringBackRowsWithoutFeatures) {
   const Store store = make_store({{.label = 1}, {.label = -1, .index = {3}, .value = {2}}, {.label = 7}});
   for (const bool resident : {false, true}) {
-    KeptRows kept(store, kPlenty, resident);
+    WorkingSet kept(store, kPlenty, resident);
     ASSERT_EQ(kept.add_all(), 3U);
     RowBuffer buffer;
     EXPECT_TRUE(kept.cache().row(2, buffer).index.empty());
@@ -110,13 +110,13 @@ TEST_F(RowCaches, BringBackRowsWithoutFeatures) {
 
 TEST_F(RowCaches, AreNeverFullerThanTheirCapacity) {
   const Store store = make_store(rows_of("each"));
-  KeptRows all(store, kPlenty);
+  WorkingSet all(store, kPlenty);
   all.add_all();
   const uint64_t everything = all.cache().used();
   for (const bool resident : {false, true}) {
     size_t before = 0;
     for (const uint64_t bytes : {uint64_t{0}, uint64_t{47}, uint64_t{500}, uint64_t{5000}, everything - 1}) {
-      KeptRows kept(store, bytes, resident);
+      WorkingSet kept(store, bytes, resident);
       const size_t fitting = kept.add_all();
       EXPECT_LE(kept.cache().used(), bytes);
       EXPECT_GE(fitting, before) << bytes << " bytes";
@@ -129,9 +129,9 @@ TEST_F(RowCaches, AreNeverFullerThanTheirCapacity) {
 
 TEST_F(RowCaches, AreFilledToTheLastByte) {
   const Store store = make_store(rows_of("each"));
-  KeptRows all(store, kPlenty);
+  WorkingSet all(store, kPlenty);
   all.add_all();
-  KeptRows kept(store, all.cache().used());
+  WorkingSet kept(store, all.cache().used());
   EXPECT_EQ(kept.add_all(), 300U);
   EXPECT_EQ(kept.cache().used(), kept.cache().capacity());
   EXPECT_EQ(kept.difference(), "");
@@ -140,7 +140,7 @@ TEST_F(RowCaches, AreFilledToTheLastByte) {
 TEST_F(RowCaches, SayBeforehandWhatARowWillTake) {
   const Store store = make_store(rows_of("dictionary"));
   for (const bool resident : {false, true}) {
-    KeptRows kept(store, kPlenty, resident);
+    WorkingSet kept(store, kPlenty, resident);
     RowBuffer buffer;
     for (uint32_t row = 0; row < 20; ++row) {
       const uint64_t before = kept.cache().used();
@@ -155,7 +155,7 @@ TEST_F(RowCaches, SayBeforehandWhatARowWillTake) {
 TEST_F(RowCaches, DropRowsAndKeepTheOrderOfTheOthers) {
   const Store store = make_store(rows_of("each"));
   for (const bool resident : {false, true}) {
-    KeptRows kept(store, kPlenty, resident);
+    WorkingSet kept(store, kPlenty, resident);
     kept.add_all();
     std::vector<uint8_t> every_third(300, 0);
     for (size_t i = 1; i < 300; i += 3) every_third[i] = 1;
@@ -173,7 +173,7 @@ TEST_F(RowCaches, DropRowsAndKeepTheOrderOfTheOthers) {
 
 TEST_F(RowCaches, HaveRoomAgainForAsMuchAsWasDropped) {
   const Store store = make_store(rows_of("each"));
-  KeptRows kept(store, 6000);
+  WorkingSet kept(store, 6000);
   const size_t fitting = kept.add_all();
   ASSERT_LT(fitting, 300U);
   std::vector<uint8_t> keep(fitting, 1);
@@ -188,7 +188,7 @@ TEST_F(RowCaches, HaveRoomAgainForAsMuchAsWasDropped) {
 TEST_F(RowCaches, AreTheSameAfterASnapshot) {
   const Store store = make_store(rows_of("each"));
   for (const bool resident : {false, true}) {
-    KeptRows before(store, 9000, resident);
+    WorkingSet before(store, 9000, resident);
     const size_t fitting = before.add_all();
     std::vector<uint8_t> keep(fitting, 1);
     keep[0] = keep[5] = keep[fitting - 1] = 0;
@@ -198,7 +198,7 @@ TEST_F(RowCaches, AreTheSameAfterASnapshot) {
     to("kept", before.cache());
     file.commit();
 
-    KeptRows after(store, 9000, resident);
+    WorkingSet after(store, 9000, resident);
     FieldReader from(folder_ / "snapshot");
     from("kept", after.cache());
     from.finish();
@@ -213,13 +213,13 @@ TEST_F(RowCaches, AreTheSameAfterASnapshot) {
 TEST_F(RowCaches, RefuseASnapshotOfMoreThanTheyHold) {
   const Store store = make_store(rows_of("each"));
   for (const bool resident : {false, true}) {
-    KeptRows large(store, kPlenty, resident);
+    WorkingSet large(store, kPlenty, resident);
     large.add_all();
     SnapshotWriter file(folder_ / "snapshot");
     FieldWriter to(file);
     to("kept", large.cache());
     file.commit();
-    KeptRows small(store, 3000, resident);
+    WorkingSet small(store, 3000, resident);
     FieldReader from(folder_ / "snapshot");
     EXPECT_THAT([&] { from("kept", small.cache()); }, fails_with(ErrorKind::damaged, "kept rows of a checkpoint"));
   }
@@ -231,8 +231,8 @@ RC_GTEST_PROP(RowCacheProperty, HoldsWhatAListOfTheSameRowsHolds, ()) {
   const auto width_set = *rc::gen::inRange<unsigned>(0, static_cast<unsigned>(format::kWidthSets.size()));
   const MemoryFolder folder;
   const Store store = write_rows(folder / "store", rows, width_set);
-  KeptRows kept(store, *rc::gen::inRange<uint64_t>(0, 200 * rows.size() + 1), *rc::gen::arbitrary<bool>(),
-                *rc::gen::arbitrary<bool>());
+  WorkingSet kept(store, *rc::gen::inRange<uint64_t>(0, 200 * rows.size() + 1), *rc::gen::arbitrary<bool>(),
+                  *rc::gen::arbitrary<bool>());
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 20; ++i) {
       const auto chunk = *rc::gen::inRange<uint32_t>(0, static_cast<uint32_t>(kept.chunks().size()));

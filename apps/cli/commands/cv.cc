@@ -50,7 +50,7 @@ void run_cv(TrainRequest& request, uint32_t folds, Session& session) {
   check_learning(request);
   const std::string checkpoint = request.checkpoint_folder("cv");
   const Context context = prepare(request, checkpoint, session);
-  Watching watching(request, context, session);
+  TrainingView watching(request, context, session);
   CheckpointDirectory directory(checkpoint, !request.checkpoint.folder.empty());
   const CrossValidation result = cross_validate(request.options, folds, context, watching.observer());
   directory.forget();

@@ -55,7 +55,7 @@ void run_train(TrainRequest& request, Session& session) {
   if (request.state.keep_state) request.options.keep_state = state_path(request.model);
   const std::string checkpoint = request.checkpoint_folder();
   const Context context = prepare(request, checkpoint, session);
-  Watching watching(request, context, session);
+  TrainingView watching(request, context, session);
   std::optional<FileLock> lock;
   std::optional<CheckpointDirectory> directory;
   if (!request.dry_run) {

@@ -69,7 +69,7 @@ std::string train_command(const Command& command, const std::string& store, doub
 }
 
 // On all rows, with the best cost, from the mean of its folds.
-TrainReport train_best(TuneRequest& request, Tuning& tuning, const Context& context, Watching& watching) {
+TrainReport train_best(TuneRequest& request, Tuning& tuning, const Context& context, TrainingView& watching) {
   TrainRequest& train = request.train;
   train.options.cost = tuning.costs[tuning.best].cost;
   train.options.inputs = {tuning.store};
@@ -90,7 +90,7 @@ void run_tune(TuneRequest& request, const Command& command, Session& session) {
     check_request(train);
   const std::string checkpoint = train.model.empty() ? train.checkpoint_folder("tune") : train.checkpoint_folder();
   const Context context = prepare(train, checkpoint, session);
-  Watching watching(train, context, session, true);
+  TrainingView watching(train, context, session, true);
   std::optional<FileLock> lock;
   if (!train.model.empty())
     lock.emplace(FileLock::acquire_temporary(model_lock_path(train.model), "tuning", train.model));

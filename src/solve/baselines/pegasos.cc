@@ -42,7 +42,7 @@ class PegasosSteps {
         steps_(solution.steps),
         size_(static_cast<double>(problem.store->info().rows) * task.held_out.learned_share() * task.cost) {
     u_.resize(problem.weights(), 0);
-    settle();  // |u|^2 of what is begun with
+    fold_scale();  // |u|^2 of what is begun with
   }
 
   void begin_pass(int pass) {
@@ -55,7 +55,7 @@ class PegasosSteps {
   }
 
   // w itself, at the end of a pass.
-  void settle() {
+  void fold_scale() {
     norm2_ = 0;
     for (float& weight : u_) {
       weight = static_cast<float>(weight * scale_);
@@ -122,7 +122,7 @@ class PegasosSteps {
       if (factors_[i - begin] != 0) add(block.row(order_[i], buffer_), rate * factors_[i - begin] / scale_);
     const double length = std::sqrt(std::max(0.0, squared_weights()));
     if (const double most = std::sqrt(std::max(size_, costs_met_)); length > most) scale_ *= most / length;
-    if (scale_ < kLeastScale) settle();
+    if (scale_ < kLeastScale) fold_scale();
   }
 
   // u += change * x, and |u|^2 with it.
@@ -204,7 +204,7 @@ class PegasosSolver : public Solver {
     }
     PassReport report;
     for (PegasosSteps& steps : tasks_) {
-      steps.settle();
+      steps.fold_scale();
       report.add_task(0.5 * steps.squared_weights() + steps.losses(), 0);
     }
     report.tasks_left = tasks_.size();

@@ -58,7 +58,7 @@ class SubsampleSolver : public Solver {
       Solution& solution = setup.solutions[i];
       if (solution.duals.empty()) solution.duals = make_duals(setup, i);
       tasks_.emplace_back(setup.problem, setup.problem.tasks[i], setup.options.seed, solution, setup.context.stop);
-      tasks_.back().let_rows_rest();
+      tasks_.back().use_shrinking();
     }
   }
 
@@ -132,7 +132,7 @@ class SubsampleSolver : public Solver {
   void certify_part() {
     std::vector<Certify::One> those;
     for (size_t i = 0; i < tasks_.size(); ++i)
-      those.push_back({.task = &setup_.problem.tasks[i], .solution = &setup_.solutions[i], .mend_above = settled()});
+      those.push_back({.task = &setup_.problem.tasks[i], .solution = &setup_.solutions[i], .replace_above = settled()});
     certify_.begin(std::move(those), order_);
   }
   bool is_settled() const {

@@ -65,13 +65,13 @@ class CmlsDescent : public ColumnDescent {
     const double smooth2 = smooth() * smooth();
     for (size_t at = 0; at < visits.size(); ++at) {
       if (must_leave(at, working)) return false;
-      visits.look_ahead(block, at, task_.weights());
+      visits.prefetch(block, at, task_.weights());
       step_along(task_.view(block, visits[at], buffer), smooth2);
     }
     return true;
   }
 
-  // Slopes of another problem say nothing about the gap of this one.
+  // ColumnDerivatives of another problem say nothing about the gap of this one.
   double dual_values() const { return smooth() > 0 ? 0.5 * squared_weights() : ColumnDescent::dual_values(); }
 
   static void visit_fields(auto& self, auto&& field) {

@@ -96,7 +96,7 @@ void ColumnVisits::arrange(ColumnOrder order, Random random) {
   places_ = std::move(drawn);
 }
 
-void ColumnVisits::look_ahead(const Block& block, size_t at, const double* weights) const {
+void ColumnVisits::prefetch(const Block& block, size_t at, const double* weights) const {
   // First where a column stands, a few visits later the column itself.
   constexpr size_t kFar = 12;
   constexpr size_t kNear = 6;

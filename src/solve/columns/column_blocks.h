@@ -47,7 +47,7 @@ class ColumnVisits {
   ColumnPlace operator[](size_t number) const { return places_[number]; }
   // Columns are visited in random order: they, and the weights of their features, are on their way from memory before
   // their turn comes.
-  void look_ahead(const Block& block, size_t at, const double* weights) const;
+  void prefetch(const Block& block, size_t at, const double* weights) const;
 
  private:
   std::vector<ColumnPlace> places_;

@@ -57,7 +57,7 @@ class ColumnDescent {
   }
   // Told to stop, and this block takes too long to be waited for.
   bool must_leave(size_t columns_done, const Stopwatch& working) const {
-    return columns_done % kColumnsBetweenLooks == 0 && stop_ != nullptr && *stop_ && working.seconds() > kPatience;
+    return columns_done % kColumnsBetweenLooks == 0 && stop_ != nullptr && *stop_ && working.seconds() > kStopSeconds;
   }
 
   ColumnTask task_;

@@ -21,9 +21,9 @@ namespace linblock {
 // Of `count` entries, add_one(k, sums) each. Two sums of everything, so that an addition need not wait for the last
 // one.
 template <class AddOne>
-[[gnu::always_inline]] inline Slopes add_up(size_t count, const AddOne& add_one) {
-  Slopes even;
-  Slopes odd;
+[[gnu::always_inline]] inline ColumnDerivatives add_up(size_t count, const AddOne& add_one) {
+  ColumnDerivatives even;
+  ColumnDerivatives odd;
   size_t k = 0;
   for (; k + 2 <= count; k += 2) {
     add_one(k, even);
@@ -40,10 +40,11 @@ struct PlainColumns {
   L loss = {};
 
   template <class Piece>
-  void add_slopes(const Piece& piece, const TaskRows& rows, Slopes& sums) const {
+  void add_slopes(const Piece& piece, const TaskRows& rows, ColumnDerivatives& sums) const {
     with_weights(rows, [&](auto weighted) {
-      const Slopes both = add_up(
-          piece.count, [&](size_t k, Slopes& some) { add_one<decltype(weighted)::value>(piece, k, rows, some); });
+      const ColumnDerivatives both = add_up(piece.count, [&](size_t k, ColumnDerivatives& some) {
+        add_one<decltype(weighted)::value>(piece, k, rows, some);
+      });
       sums.slope += both.slope;
       sums.bend += both.bend;
       sums.squares += both.squares;
@@ -76,7 +77,8 @@ struct PlainColumns {
 
  protected:
   template <bool kWeighted, class Piece>
-  [[gnu::always_inline]] void add_one(const Piece& piece, size_t k, const TaskRows& rows, Slopes& sums) const {
+  [[gnu::always_inline]] void add_one(const Piece& piece, size_t k, const TaskRows& rows,
+                                      ColumnDerivatives& sums) const {
     const size_t place = piece.place(k);
     const Side& side = rows.side(place);
     const double x = piece.value(k);
@@ -106,7 +108,7 @@ struct FastColumns : PlainColumns<Logistic> {
   static constexpr size_t kAtOnce = 64;
 
   template <class Piece>
-  void add_slopes(const Piece& piece, const TaskRows& rows, Slopes& sums) const {
+  void add_slopes(const Piece& piece, const TaskRows& rows, ColumnDerivatives& sums) const {
     with_weights(rows, [&](auto weighted) {
       std::array<double, kAtOnce> exponential;
       std::array<double, kAtOnce> pull;  // cost * x
@@ -153,10 +155,11 @@ struct StoredColumns {
   CurvatureBound bound() const { return {loss.most_curvature(), Logistic::kCurvatureIsTame}; }
 
   template <class Piece>
-  void add_slopes(const Piece& piece, const TaskRows& rows, Slopes& sums) const {
+  void add_slopes(const Piece& piece, const TaskRows& rows, ColumnDerivatives& sums) const {
     with_weights(rows, [&](auto weighted) {
-      const Slopes both = add_up(
-          piece.count, [&](size_t k, Slopes& some) { add_one<decltype(weighted)::value>(piece, k, rows, some); });
+      const ColumnDerivatives both = add_up(piece.count, [&](size_t k, ColumnDerivatives& some) {
+        add_one<decltype(weighted)::value>(piece, k, rows, some);
+      });
       // Of equal values x comes in once, at the end.
       const double x = Piece::kEqual && piece.count > 0 ? piece.value(0) : 1;
       sums.slope += x * both.slope;
@@ -233,7 +236,8 @@ struct StoredColumns {
   }
 
   template <bool kWeighted, class Piece>
-  [[gnu::always_inline]] void add_one(const Piece& piece, size_t k, const TaskRows& rows, Slopes& sums) const {
+  [[gnu::always_inline]] void add_one(const Piece& piece, size_t k, const TaskRows& rows,
+                                      ColumnDerivatives& sums) const {
     const size_t place = piece.place(k);
     const Side& side = rows.side(place);
     const double x = Piece::kEqual ? 1 : piece.value(k);

@@ -63,7 +63,7 @@ struct BiasPiece {
 
 // D at 0, without the part of the weight itself: D', D'', sum of cost x^2, which bounds D'', and, for the logistic
 // loss, the largest |x|.
-struct Slopes {
+struct ColumnDerivatives {
   double slope = 0;
   double bend = 0;
   double squares = 0;

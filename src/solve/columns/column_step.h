@@ -27,7 +27,8 @@ inline double growth(double a) {
 
 // `sums` of the whole column; change_of(t): how the losses change for a step of t.
 template <class ChangeOf>
-ColumnStep newton_step(double weight, const Slopes& sums, const CurvatureBound& bound, const ChangeOf& change_of) {
+ColumnStep newton_step(double weight, const ColumnDerivatives& sums, const CurvatureBound& bound,
+                       const ChangeOf& change_of) {
   ColumnStep found{.slope = weight + sums.slope};
   const double bend = 1 + sums.bend;
   const double direction = -found.slope / bend;

@@ -186,7 +186,7 @@ void ColumnTask::add_gradient(const Block& block, const ColumnVisits& visits) {
   std::visit(
       [&](const auto& columns) {
         for (size_t i = 0; i < visits.size(); ++i) {
-          Slopes sums;
+          ColumnDerivatives sums;
           view(block, visits[i], buffer).for_each_piece([&](const auto& piece) {
             columns.add_slopes(piece, rows(), sums);
           });

@@ -58,7 +58,7 @@ class PrimalDescent : public ColumnDescent {
                 goes_on = false;
                 return;
               }
-              visits.look_ahead(block, at, task_.weights());
+              visits.prefetch(block, at, task_.weights());
               step_along(kept, task_.view(block, visits[at++], buffer));
             }
           },
@@ -89,7 +89,7 @@ class PrimalDescent : public ColumnDescent {
   template <class Columns>
   void step_along(const Columns& columns, const ColumnView& column) {
     const TaskRows rows = task_.rows();
-    Slopes sums;
+    ColumnDerivatives sums;
     column.for_each_piece([&](const auto& piece) { columns.add_slopes(piece, rows, sums); });
     double& weight = task_.weight(column);
     const auto change_of = [&](double step) {
@@ -125,7 +125,8 @@ class PrimalDescent : public ColumnDescent {
   }
   // Equation 12, as far as rounding and a fast exponential's error let it be seen. Of numbers too large for double,
   // nothing is.
-  static bool falls_enough(double weight, double step, const Slopes& sums, const LossChange& losses, double costs) {
+  static bool falls_enough(double weight, double step, const ColumnDerivatives& sums, const LossChange& losses,
+                           double costs) {
     const double change = step * (weight + 0.5 * step) + losses.change;
     // A margin near 1 is wrong by the rounding of 1, and its loss by the root of loss * cost times as much.
     const double rounding = 1e-11 * (losses.size + weight * weight + step * step) +

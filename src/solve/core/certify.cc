@@ -149,7 +149,7 @@ bool Certify::settle(One& one, const AnyCertifier& certifier) {
     if (!one.mean.empty()) of_mean = certifier.finish_others(one.mean);
   const bool mean_is_better = of_mean.primal < one.certificate.primal;
   if (mean_is_better) one.certificate = of_mean;
-  if (!one.mend_above || one.certificate.gap() <= *one.mend_above) {
+  if (!one.replace_above || one.certificate.gap() <= *one.replace_above) {
     if (!mean_is_better) return false;
     one.solution->weights_of_duals = std::move(weights);
     weights.assign(one.mean.begin(), one.mean.end());

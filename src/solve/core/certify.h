@@ -21,13 +21,13 @@ void check_certificates(const Summary& summary);
 
 class Certify {
  public:
-  // Weights to be certified. Those whose gap is above `mend_above` will be gone on from: they are set to v, unless they
-  // have drifted from it by next to nothing. `mean`: other weights, which become the solution's where they are better
-  // and nothing will be gone on from.
+  // Weights to be certified. Those whose gap is above `replace_above` will be gone on from: they are set to v, unless
+  // they have drifted from it by next to nothing. `mean`: other weights, which become the solution's where they are
+  // better and nothing will be gone on from.
   struct One {
     const Task* task = nullptr;
     Solution* solution = nullptr;
-    std::optional<double> mend_above = {};
+    std::optional<double> replace_above = {};
     std::span<const float> mean = {};
     Certificate certificate = {};  // the answer
   };

@@ -19,7 +19,7 @@ bool for_each_task(const Context& context, size_t count, const std::function<boo
   const Stopwatch working;
   std::atomic<bool> finished = true;
   for_each_on_threads(context.threads, count, [&](size_t number) {
-    if ((number > 0 && context.stopped() && working.seconds() > kPatience) || !work(number)) finished = false;
+    if ((number > 0 && context.stopped() && working.seconds() > kStopSeconds) || !work(number)) finished = false;
   });
   return finished;
 }

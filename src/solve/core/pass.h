@@ -14,7 +14,7 @@
 namespace linblock {
 
 // Seconds that a block may still take when told to stop.
-inline constexpr double kPatience = 0.5;
+inline constexpr double kStopSeconds = 0.5;
 
 // What a solver wants to read: the blocks of `order`, one after another. If there are none, it is called once, with an
 // empty block.

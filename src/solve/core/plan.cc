@@ -76,6 +76,8 @@ void Plan::set_parts(std::string_view text) {
   }
 }
 
-bool Plan::is_possible() const { return method < Methods::kSize && chunks_per_block > 0 && inner > 0 && lanes > 0; }
+bool Plan::is_possible() const {
+  return method < Methods::kSize && chunks_per_block > 0 && inner > 0 && accumulators > 0;
+}
 
 }  // namespace linblock

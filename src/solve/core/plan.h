@@ -42,7 +42,7 @@ struct Plan {
   size_t inner = 1;           // inner iterations on a block
   double idle = 0;            // seconds that go by unused, reading, for each second of work
   bool settled = true;        // false: the last two are chosen after the first pass, from what it measured
-  size_t lanes = 1;           // partial sums over rows, added in a fixed order
+  size_t accumulators = 1;    // partial sums over rows, added in a fixed order
 
   void add_part(std::string_view name, uint64_t bytes, std::vector<Remedy> remedies = {}, std::string of = {}) {
     parts.push_back({std::string(name), bytes, std::move(remedies), std::move(of)});
@@ -78,7 +78,7 @@ struct Plan {
     field("inner", self.inner);
     field("idle", self.idle);
     field("settled", self.settled);
-    field("lanes", self.lanes);
+    field("accumulators", self.accumulators);
   }
   // The parts as one text, in which a file keeps them.
   std::string parts_text() const;

@@ -153,7 +153,7 @@ class RowPlanner {
   uint64_t take_fixed(Plan& plan) const {
     const Store& store = *problem_.store;
     const uint64_t rows = store.info().physical_rows();  // removed ones have their places too
-    const uint64_t per_weight = needs_.bytes_per_weight + plan.lanes * needs_.bytes_per_accumulated_weight;
+    const uint64_t per_weight = needs_.bytes_per_weight + plan.accumulators * needs_.bytes_per_accumulated_weight;
     const uint64_t weights = needs_.weights * per_weight * tasks_;
     const uint64_t directory = directory_bytes(store);
     const uint64_t held =
@@ -196,7 +196,7 @@ class RowPlanner {
   Plan share_out(size_t accumulators) const {
     Plan plan;
     plan.tasks = tasks_;
-    plan.lanes = accumulators;
+    plan.accumulators = accumulators;
     try {
       const uint64_t free = take_fixed(plan);
       if (!hold_all_rows(free, plan)) {

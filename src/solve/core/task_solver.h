@@ -68,7 +68,7 @@ class TaskSolver : public Solver {
     for (auto* task : tasks_.choose_due(setup_.options, waits(), last))
       those.push_back({.task = &task->task,
                        .solution = &task->solution,
-                       .mend_above = last ? std::nullopt : std::optional(setup_.options.tolerance),
+                       .replace_above = last ? std::nullopt : std::optional(setup_.options.tolerance),
                        .mean = task->descent.mean()});
     certify_.begin(std::move(those));
   }

@@ -21,7 +21,7 @@ class Tasks {
     const Task& task;
     Solution& solution;
     Descent descent;
-    double trust;       // certified gap / estimated gap, as far as is known
+    double gap_ratio;   // certified gap / estimated gap, as far as is known
     bool done = false;  // certified within the tolerance: left out of later passes
     Certificate certificate = {};
     double primal = 0;  // estimates of the last pass
@@ -30,20 +30,20 @@ class Tasks {
     double estimated_gap() const { return relative_gap(primal, dual); }
 
     static void visit_fields(auto& self, auto&& field) {
-      field("trust", self.trust);
+      field("gap_ratio", self.gap_ratio);
       field("done", self.done);
       field("certificate", self.certificate);
       field("weights_of_duals", self.solution.weights_of_duals);
     }
   };
 
-  // `most_trust`: above 1 where estimates can be too low.
-  explicit Tasks(double most_trust = 1) : most_trust_(most_trust) {}
+  // `most_gap_ratio_`: above 1 where estimates can be too low.
+  explicit Tasks(double most_gap_ratio = 1) : most_gap_ratio_(most_gap_ratio) {}
 
-  // Estimates are of losses before a step, and so too high: certificates are tried early where `trust` is small.
-  Descent& add(const Task& task, Solution& solution, Descent descent, double trust) {
+  // Estimates are of losses before a step, and so too high: certificates are tried early where `gap_ratio` is small.
+  Descent& add(const Task& task, Solution& solution, Descent descent, double gap_ratio) {
     tasks_.push_back(std::unique_ptr<One>(
-        new One{.task = task, .solution = solution, .descent = std::move(descent), .trust = trust}));
+        new One{.task = task, .solution = solution, .descent = std::move(descent), .gap_ratio = gap_ratio}));
     return tasks_.back()->descent;
   }
 
@@ -71,7 +71,7 @@ class Tasks {
     }
     due_.clear();
     for (One* task : tasks)
-      if (last || task->estimated_gap() * task->trust <= options.tolerance) due_.push_back(task);
+      if (last || task->estimated_gap() * task->gap_ratio <= options.tolerance) due_.push_back(task);
     const bool enough = static_cast<double>(due_.size()) >= kShareDue * static_cast<double>(tasks.size());
     if (!last && waits && !enough) due_.clear();
     return due_;
@@ -83,7 +83,7 @@ class Tasks {
       One& task = *one;
       const double gap = task.certificate.gap();
       if (const double estimate = task.estimated_gap(); estimate > 0 && std::isfinite(estimate))
-        task.trust = std::clamp(gap / estimate, 0.1, most_trust_);
+        task.gap_ratio = std::clamp(gap / estimate, 0.1, most_gap_ratio_);
       task.done = gap <= options.tolerance;
       if (!report.certified || gap > report.certified->gap()) report.certified = task.certificate;
     }
@@ -129,7 +129,7 @@ class Tasks {
  private:
   static constexpr double kShareDue = 0.5;  // of the tasks, before a reading is spent on their certificates
 
-  double most_trust_;
+  double most_gap_ratio_;
   std::vector<std::unique_ptr<One>> tasks_;  // at fixed places: descents point to their solutions
   std::vector<One*> due_;                    // for a certificate
 };

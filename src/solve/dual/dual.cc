@@ -21,8 +21,8 @@ namespace linblock {
 namespace {
 
 constexpr int kMostInner = 10;
-constexpr int kRoundsOfNew = 5;     // over rows that a warm start does not know
-constexpr double kWarmTrust = 0.1;  // the rows that are new make estimates of the first passes far too high
+constexpr int kRoundsOfNew = 5;        // over rows that a warm start does not know
+constexpr double kWarmGapRatio = 0.1;  // the rows that are new make estimates of the first passes far too high
 
 // Work is free while the disk is waited for: half of it for more rounds over the blocks, half for kept rows.
 void use_idle_time(const PassEnd& pass, Plan& plan) {
@@ -42,17 +42,17 @@ class DualSolver : public TaskSolver<DualDescent> {
     const bool cheap = plan.certify_bytes >= problem.weights() * sizeof(double);
     const bool warm =
         std::any_of(solutions.begin(), solutions.end(), [](const auto& one) { return !one.duals.empty(); });
-    const double trust = warm ? kWarmTrust : !cheap ? 1 : plan.few_features ? 0.3 : 0.5;
+    const double gap_ratio = warm ? kWarmGapRatio : !cheap ? 1 : plan.few_features ? 0.3 : 0.5;
     if (method.schedule == Schedule::recomposed) new_chunks_ = setup.options.new_chunks;
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
       if (solutions[i].duals.empty()) solutions[i].duals = make_duals(setup, i);
       DualDescent& descent = tasks_.add(
           problem.tasks[i], solutions[i],
-          DualDescent(problem, problem.tasks[i], setup.options.seed, solutions[i], setup.context.stop), trust);
-      if (plan.cache_bytes > 0) descent.keep_rows(plan.cache_bytes / problem.tasks.size(), setup.resident);
+          DualDescent(problem, problem.tasks[i], setup.options.seed, solutions[i], setup.context.stop), gap_ratio);
+      if (plan.cache_bytes > 0) descent.use_working_set(plan.cache_bytes / problem.tasks.size(), setup.resident);
       if (plan.few_features) descent.expect_few_features();
       // The paper's own schedule is the paper exactly.
-      if (method.schedule == Schedule::recomposed) descent.let_rows_rest();
+      if (method.schedule == Schedule::recomposed) descent.use_shrinking();
     }
     // Those that a start brings along may be in a file though they would fit the memory.
     duals_in_file_ =

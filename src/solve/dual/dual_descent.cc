@@ -35,24 +35,24 @@ DualDescent::DualDescent(const Problem& problem, const Task& task, uint64_t seed
   solution_.weights.resize(problem.weights(), 0);
 }
 
-void DualDescent::keep_rows(uint64_t bytes, const std::vector<Chunk>* resident) {
-  kept_ = KeptRows(*problem_.store, bytes, resident);
+void DualDescent::use_working_set(uint64_t bytes, const std::vector<Chunk>* resident) {
+  working_set_ = WorkingSet(*problem_.store, bytes, resident);
 }
 
 void DualDescent::expect_few_features() {
   mean_.assign(problem_.weights(), 0);
   // A dual that may not touch its bounds keeps its steps as they are.
   const bool inside = std::visit([]<class L>(const L&) { return L::kDualsInside; }, problem_.loss);
-  if (!inside) stride_ = kStride;
+  if (!inside) over_relaxation_ = kStride;
 }
 
 void DualDescent::begin_pass(int pass) {
   if (pass == pass_) return;  // taken up again before its first block
   met_all_ = pass_ > 0;
   pass_ = pass;
-  losses_ = resting_.begin_pass(pass, rests_);
+  losses_ = resting_.begin_pass(pass, shrinks_);
   mean_of_ = 0;
-  kept_.begin_pass();
+  working_set_.begin_pass();
 }
 
 double DualDescent::squared_weights() const {
@@ -62,12 +62,12 @@ double DualDescent::squared_weights() const {
 }
 
 bool DualDescent::must_leave(const Stopwatch& working) const {
-  return stop_ != nullptr && *stop_ && working.seconds() > kPatience;
+  return stop_ != nullptr && *stop_ && working.seconds() > kStopSeconds;
 }
 
 bool DualDescent::solve_block(const Block& block, size_t number, const Rounds& rounds) {
   Block with_kept = block;
-  with_kept.cache = &kept_.rows();
+  with_kept.cache = &working_set_.rows();
   solution_.duals.fetch(block.numbers);
   const bool finished =
       std::visit([&](const auto& loss) { return solve_block_with(loss, with_kept, number, rounds); }, problem_.loss);
@@ -93,7 +93,7 @@ bool DualDescent::solve_block_with(const L& loss, const Block& block, size_t num
     double lowest = kInfinity;
     for (size_t i = active; i > 1; --i) std::swap(visitors_[i - 1], visitors_[random.below(i)]);
     for (size_t i = 0; i < active; ++i) {
-      look_ahead(block, i, active);
+      prefetch(block, i, active);
       const Visit visit = update(loss, block, visitors_[i], round == 0, top, bottom);
       if (visit.shrink) {
         std::swap(visitors_[i], visitors_[--active]);
@@ -113,15 +113,15 @@ bool DualDescent::solve_block_with(const L& loss, const Block& block, size_t num
     top = highest > 0 ? highest : kInfinity;
     bottom = lowest < 0 ? lowest : -kInfinity;
   }
-  if (!kept_.wanted()) return true;
+  if (!working_set_.wanted()) return true;
   choose_rows(loss, block);
   if (rounds.kept_join) return true;
-  kept_.worked_on_fresh(done_);
+  working_set_.worked_on_fresh(done_);
   return work_on_kept(loss, block, random, working);
 }
 
 // Rows are visited in random order: they are on their way from memory before their turn comes.
-void DualDescent::look_ahead(const Block& block, size_t at, size_t end) const {
+void DualDescent::prefetch(const Block& block, size_t at, size_t end) const {
   const auto is_near = [&](size_t i) { return i >= end || block.is_cached(visitors_[i].place); };
   const auto chunk_of = [&](size_t i) { return block.chunks[Block::chunk_of(visitors_[i].place)]; };
   if (!is_near(at + 4)) chunk_of(at + 4)->prefetch_place(Block::row_of(visitors_[at + 4].place));
@@ -131,20 +131,20 @@ void DualDescent::look_ahead(const Block& block, size_t at, size_t end) const {
 // Which rows of the block are to be looked at: not those that rest, or are held out.
 void DualDescent::collect(const Block& block, bool kept_join) {
   visitors_.clear();
-  size_t most = kept_join ? kept_.rows().size() : 0;
+  size_t most = kept_join ? working_set_.rows().size() : 0;
   for (const Chunk* chunk : block.chunks) most += chunk->rows();
   visitors_.reserve(most);  // and not twice as much
   for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk) {
     const std::span<uint8_t> rest = solution_.duals.rest(block.numbers[chunk]);
     for (uint32_t row = 0; row < rest.size(); ++row) {
       if (held_out_.holds(block.chunks[chunk]->id(row))) continue;
-      if ((rest[row] & ~KeptRows::kMark) != 0)
+      if ((rest[row] & ~WorkingSet::kMark) != 0)
         --rest[row];
       else
         visitors_.push_back({Block::place(chunk, row)});
     }
   }
-  for (size_t kept = 0; kept < kept_.rows().size() && kept_join; ++kept)
+  for (size_t kept = 0; kept < working_set_.rows().size() && kept_join; ++kept)
     visitors_.push_back({block.cached_place(kept)});
 }
 
@@ -169,10 +169,10 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visito
   Visit visit;
   if (alpha == 0 && gradient > 0) {
     if (gradient > top) visit.shrink = true;
-    if (counted && resting_.may_rest(gradient)) resting_.send_to_rest(rest, cost * loss.value(margin));
+    if (counted && resting_.may_rest(gradient)) resting_.shrink(rest, cost * loss.value(margin));
   } else if (alpha == loss.largest_alpha(cost) && gradient < 0) {
     if (gradient < bottom) visit.shrink = true;
-    if (counted && resting_.may_rest(-gradient)) resting_.send_to_rest(rest, cost * loss.value(margin));
+    if (counted && resting_.may_rest(-gradient)) resting_.shrink(rest, cost * loss.value(margin));
   } else {
     visit.projected = gradient;
     if (counted) resting_.add_violation(std::abs(gradient));
@@ -182,7 +182,8 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visito
   if (problem_.has_bias()) norm2 += problem_.bias * problem_.bias;
   // A row without features has no say in w: its alpha goes straight to where its own term is largest.
   double next = loss.dual_step(from, margin, std::max(norm2, 1e-300), cost);
-  if (stride_ != 1) next = std::clamp(alpha + stride_ * (next - alpha), 0.0, loss.largest_alpha(cost));
+  if (over_relaxation_ != 1)
+    next = std::clamp(alpha + over_relaxation_ * (next - alpha), 0.0, loss.largest_alpha(cost));
   if (next == alpha) return visit;
   const double value_change =
       (next == 0 ? 0 : loss.dual_value(next, cost)) - (alpha == 0 ? 0 : loss.dual_value(alpha, cost));
@@ -199,46 +200,46 @@ template <Loss L>
 bool DualDescent::work_on_kept(const L& loss, const Block& block, Random& random, const Stopwatch& working) {
   for (int round = 0; round < kMostKeptRounds; ++round) {
     if (must_leave(working)) return false;
-    if (!kept_.round_is_due()) return true;
-    const Yield before = done_;
+    if (!working_set_.round_is_due()) return true;
+    const Progress before = done_;
     kept_round(loss, block, random);
-    kept_.worked_on_kept({done_.gain - before.gain, done_.work - before.work});
+    working_set_.worked_on_kept({done_.gain - before.gain, done_.work - before.work});
   }
-  kept_.stop_rounds();
+  working_set_.stop_rounds();
   return true;
 }
 
 template <Loss L>
 void DualDescent::kept_round(const L& loss, const Block& block, Random& random) {
   visitors_.clear();
-  for (size_t i = 0; i < kept_.rows().size(); ++i)
-    if (kept_.active(i)) visitors_.push_back({block.cached_place(i)});
+  for (size_t i = 0; i < working_set_.rows().size(); ++i)
+    if (working_set_.active(i)) visitors_.push_back({block.cached_place(i)});
   for (size_t i = visitors_.size(); i > 1; --i) std::swap(visitors_[i - 1], visitors_[random.below(i)]);
-  const double top = kept_.top > 0 ? kept_.top : kInfinity;
-  const double bottom = kept_.bottom < 0 ? kept_.bottom : -kInfinity;
-  kept_.top = -kInfinity;
-  kept_.bottom = kInfinity;
+  const double top = working_set_.top > 0 ? working_set_.top : kInfinity;
+  const double bottom = working_set_.bottom < 0 ? working_set_.bottom : -kInfinity;
+  working_set_.top = -kInfinity;
+  working_set_.bottom = kInfinity;
   for (size_t i = 0; i < visitors_.size(); ++i) {
-    look_ahead(block, i, visitors_.size());
+    prefetch(block, i, visitors_.size());
     Visitor& visitor = visitors_[i];
     const Visit visit = update(loss, block, visitor, false, top, bottom);
-    if (visit.shrink) kept_.set_at_bound(block.cached_number(visitor.place));
-    kept_.top = std::max(kept_.top, visit.projected);
-    kept_.bottom = std::min(kept_.bottom, visit.projected);
+    if (visit.shrink) working_set_.set_at_bound(block.cached_number(visitor.place));
+    working_set_.top = std::max(working_set_.top, visit.projected);
+    working_set_.bottom = std::min(working_set_.bottom, visit.projected);
   }
 }
 
 // A row is worth keeping when it is near the margin, or when its own part of the duality gap is large.
 template <Loss L>
-float DualDescent::worth(const L& loss, const Block& block, const Visitor& visitor, double cost) {
+float DualDescent::priority_of(const L& loss, const Block& block, const Visitor& visitor, double cost) {
   const RowCache::Origin origin = block.origin(visitor.place);
   const double alpha = solution_.duals.page(origin.chunk)[origin.row];
   const auto margin = static_cast<double>(visitor.margin);
   const double own_gap = cost * loss.value(margin) + alpha * margin - (alpha == 0 ? 0 : loss.dual_value(alpha, cost));
   const bool free = alpha > 0 && alpha < loss.largest_alpha(cost);
   const double near = free ? 1 : std::exp(-4 * std::abs(margin - 1));
-  const double worth = near + own_gap;
-  return worth > 0 ? static_cast<float>(std::min(worth, 1e30)) : 0;  // whatever huge values make of it
+  const double priority = near + own_gap;
+  return priority > 0 ? static_cast<float>(std::min(priority, 1e30)) : 0;  // whatever huge values make of it
 }
 
 template <Loss L>
@@ -246,8 +247,8 @@ void DualDescent::choose_rows(const L& loss, const Block& block) {
   for (const Visitor& visitor : visitors_) {
     if (!block.is_cached(visitor.place)) continue;
     const size_t number = block.cached_number(visitor.place);
-    const Row row = kept_.rows().row(number, buffer_);
-    kept_.set_worth(number, worth(loss, block, visitor, costs_.cost_of_learned(row)));
+    const Row row = working_set_.rows().row(number, buffer_);
+    working_set_.set_priority(number, priority_of(loss, block, visitor, costs_.cost_of_learned(row)));
   }
   for (const Visitor& visitor : visitors_) {
     if (block.is_cached(visitor.place)) continue;
@@ -255,7 +256,7 @@ void DualDescent::choose_rows(const L& loss, const Block& block) {
     if (solution_.duals.rest(origin.chunk)[origin.row] != 0) continue;  // resting, or kept already
     const EncodedRow row = block.chunks[Block::chunk_of(visitor.place)]->encoded(origin.row, buffer_);
     const double cost = costs_.cost_of_learned(Row{.label = row.label, .weight = row.weight});
-    if (cost != 0) kept_.offer(origin, row, worth(loss, block, visitor, cost), solution_.duals);
+    if (cost != 0) working_set_.offer(origin, row, priority_of(loss, block, visitor, cost), solution_.duals);
   }
 }
 

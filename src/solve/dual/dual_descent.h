@@ -6,8 +6,8 @@
 
 #include "base/random.h"
 #include "solve/core/solver.h"
-#include "solve/dual/kept_rows.h"
-#include "solve/dual/resting_rows.h"
+#include "solve/dual/shrinking.h"
+#include "solve/dual/working_set.h"
 
 namespace linblock {
 
@@ -19,15 +19,15 @@ class DualDescent {
               const std::atomic<bool>* stop = nullptr);
 
   // Rows near the margin stay at hand across blocks, in so much memory.
-  void keep_rows(uint64_t bytes, const std::vector<Chunk>* resident);
+  void use_working_set(uint64_t bytes, const std::vector<Chunk>* resident);
   // Rows that are clearly at a bound are left out of a few passes.
-  void let_rows_rest() { rests_ = true; }
+  void use_shrinking() { shrinks_ = true; }
   // Few features for many rows: steps go beyond the best point of their own coordinate, and the mean of the weights
   // over a pass is kept, which is then much better than the last weights.
   void expect_few_features();
   // Empty where it is not kept.
   std::span<const float> mean() const { return mean_; }
-  void set_idle(double idle) { kept_.set_idle(idle); }
+  void set_idle(double idle) { working_set_.set_idle(idle); }
 
   void begin_pass(int pass);
   struct Rounds {
@@ -72,7 +72,7 @@ class DualDescent {
       field("duals", self.solution_.duals.all());
       field("rest", self.solution_.duals.all_rests());
     }
-    if (self.kept_.wanted()) field("kept", self.kept_);
+    if (self.working_set_.wanted()) field("kept", self.working_set_);
   }
 
   template <Loss L>
@@ -87,10 +87,10 @@ class DualDescent {
   template <Loss L>
   void kept_round(const L& loss, const Block& block, Random& random);
   template <Loss L>
-  float worth(const L& loss, const Block& block, const Visitor& visitor, double cost);
+  float priority_of(const L& loss, const Block& block, const Visitor& visitor, double cost);
   // Told to stop, and this block takes too long to be waited for.
   bool must_leave(const Stopwatch& working) const;
-  void look_ahead(const Block& block, size_t at, size_t end) const;
+  void prefetch(const Block& block, size_t at, size_t end) const;
 
   const Problem& problem_;
   const HeldOut held_out_;
@@ -101,13 +101,13 @@ class DualDescent {
   std::vector<Visitor> visitors_;
   RowBuffer buffer_;
   std::vector<float> mean_;
-  size_t mean_of_ = 0;  // blocks
-  double stride_ = 1;   // of a step, in steps to the best point of its coordinate
-  KeptRows kept_;
-  bool rests_ = false;
-  Yield done_;  // in this block so far
+  size_t mean_of_ = 0;          // blocks
+  double over_relaxation_ = 1;  // of a step, in steps to the best point of its coordinate
+  WorkingSet working_set_;
+  bool shrinks_ = false;
+  Progress done_;  // in this block so far
   int pass_ = 0;
-  RestingRows resting_;
+  Shrinking resting_;
   double losses_ = 0;
   double dual_values_ = 0;
   bool met_all_ = false;  // until then a row's dual value is added when it is first met

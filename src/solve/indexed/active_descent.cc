@@ -147,7 +147,7 @@ ActiveDescent::Sums ActiveDescent::sums_at(std::span<const double> weights, doub
   return add_up(weights, most_loss, nullptr);
 }
 
-Certificate ActiveDescent::settle(double tolerance, int most_times) {
+Certificate ActiveDescent::solve_to(double tolerance, int most_times) {
   for (int time = 0;; ++time) {
     // The sums are of w as it is, which differs from what it should be by the rounding of double: one pass for both.
     std::vector<double> v(w_.size());

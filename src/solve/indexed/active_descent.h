@@ -55,7 +55,7 @@ class ActiveDescent {
   // A block of the newest rows and of up to so many others, which take turns.
   void solve_newest(size_t newest, uint64_t others, double tolerance);
   // Rounds over all active rows until their own problem is solved so far, or so often; how far it is.
-  Certificate settle(double tolerance, int most_times = 50);
+  Certificate solve_to(double tolerance, int most_times = 50);
   // `most_loss`: that a row counts with.
   Sums sums_at(std::span<const double> weights, double most_loss);
   // Makes w the sum of alpha y x again, after alphas were changed from outside.

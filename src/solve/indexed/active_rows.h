@@ -60,7 +60,7 @@ class ActiveRows {
   void restore(FieldReader& from);
 
  private:
-  struct Shelf {
+  struct RowSegment {
     size_t first = 0;  // number of its first row
     size_t rows = 0;
     uint64_t bytes = 0;  // that its rows need
@@ -98,7 +98,7 @@ class ActiveRows {
   const uint64_t capacity_;
   const uint64_t shelf_bytes_;
   const std::string files_;
-  std::vector<Shelf> shelves_;
+  std::vector<RowSegment> segments_;
   std::vector<double> alphas_;
   std::vector<uint8_t> out_;
   uint64_t files_written_ = 0;  // never the same one twice: a checkpoint may need the old one

@@ -131,7 +131,7 @@ class IndexedSolver : public Solver {
     if (!context.stopped()) return false;
     const std::lock_guard lock(told_mutex_);
     if (!told_to_stop_) told_to_stop_.emplace();
-    if (told_to_stop_->seconds() < kPatience) return false;
+    if (told_to_stop_->seconds() < kStopSeconds) return false;
     if (context.checkpoint.wanted())
       fail(ErrorKind::interrupted, "interrupted in step {}: the same command {}", pass_,
            path_kind(context.checkpoint.path) == PathKind::file ? "resumes from the last checkpoint" : "starts over");

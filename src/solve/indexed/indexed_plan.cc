@@ -34,7 +34,7 @@ Plan plan_indexed(const Problem& problem, const Context& context) {
   plan.chunks_per_block = 1;
   plan.index = true;
   const uint64_t weights = tasks * problem.weights() * (sizeof(float) + IndexedTask::kBytesPerWeight);
-  const uint64_t bounds = tasks * RowFinder::bytes(rows, forest.pages().chunks().size(), problem.weights());
+  const uint64_t bounds = tasks * RowSearch::bytes(rows, forest.pages().chunks().size(), problem.weights());
   const std::vector<Remedy> remedies = {use("solver", "dual")};
   plan.add_part("weights", weights, remedies, features_words(problem));
   plan.add_part("bounds of rows and pages", bounds, remedies);

@@ -13,8 +13,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kIdle = 0.1;  // beyond the margin: such rows need not be at hand
 constexpr double kSampleTolerance = 0.01;
-constexpr double kSettledEnough = 0.1;
-constexpr int kShortSettling = 5;
+constexpr double kRoughly = 0.1;
+constexpr int kFewRounds = 5;
 constexpr uint64_t kLargeStart = 50'000;  // rows, or one in ...
 constexpr uint64_t kStartShare = 20;      // ... so many, where that is more
 constexpr double kStartTolerance = 0.1;
@@ -72,7 +72,7 @@ void IndexedTask::start() {
 
 // The steps.
 
-void IndexedTask::work_on_block(const RowFinder::Found& found) {
+void IndexedTask::work_on_block(const RowSearch::Found& found) {
   const uint64_t looked_at_only = found.traversed - std::min<uint64_t>(found.traversed, found.rows);
   active_.solve_newest(found.rows, looked_at_only, inner_tolerance_);
 }
@@ -80,7 +80,7 @@ void IndexedTask::work_on_block(const RowFinder::Found& found) {
 // Rows without a say, clearly beyond the margin or outliers, go back to their pages.
 void IndexedTask::forget_idle_rows() {
   const ActiveRows& rows = active();
-  active_.settle(kSettledEnough, kShortSettling);
+  active_.solve_to(kRoughly, kFewRounds);
   std::vector<uint8_t> keep(rows.size(), 1);
   size_t idle = 0;
   active_.for_each([&](size_t i, const Row& row) {
@@ -124,7 +124,7 @@ void IndexedTask::step() {
 void IndexedTask::count_reading() { cache_.add_costs({.bytes = active_.rows().take_bytes_read()}); }
 
 void IndexedTask::step_by_sample() {
-  const RowFinder::Found found = finder_.sample(settings_.query);
+  const RowSearch::Found found = finder_.sample(settings_.query);
   work_on_block(found);
   // A convex start has cost enough when its rows are too many, though idle ones were just forgotten.
   const bool many = is_crowded() || active().size() > std::max(kLargeStart, rows_ / kStartShare);
@@ -133,7 +133,7 @@ void IndexedTask::step_by_sample() {
   const double share = static_cast<double>(found.rows) / std::max(1.0, static_cast<double>(found.traversed));
   const double few = std::min(kFewFinds, static_cast<double>(settings_.query) / static_cast<double>(rows_));
   if (!enough && found.rows > 0 && share >= few) return;
-  active_.settle(std::max(kSampleTolerance, inner_tolerance_));
+  active_.solve_to(std::max(kSampleTolerance, inner_tolerance_));
   if (enough)
     end_start();
   else
@@ -153,9 +153,9 @@ void IndexedTask::end_start() {
 void IndexedTask::step_with_check() {
   const bool starting = is_starting();
   const double tolerance = starting ? std::max(kStartTolerance, inner_tolerance_) : inner_tolerance_;
-  const double dual = active_.settle(0.5 * tolerance).dual;
+  const double dual = active_.solve_to(0.5 * tolerance).dual;
   finder_.move_to(rounded(active_.weights()));
-  const RowFinder::Found found = finder_.check(std::max(settings_.query, active().size() / 2));
+  const RowSearch::Found found = finder_.check(std::max(settings_.query, active().size() / 2));
   if (!found.all) return work_on_block(found);
   const std::vector<double>& at = finder_.at();
   certificate_ = bounded_by(dual, objective_at(at, active_.sums_at(at, most_loss()).losses, found.losses));
@@ -176,7 +176,7 @@ void IndexedTask::try_outer_step(double dual) {
   const uint64_t last_outliers = finder_.outliers();
   finder_.move_anchor(at);
   const bool changed = classify_active();
-  const RowFinder::Found found = finder_.check(0);
+  const RowSearch::Found found = finder_.check(0);
   const double out_cost = finder_.out_cost();
   const ActiveDescent::Sums sums = active_.sums_at(at, most_loss());
   const double objective = 0.5 * squared(at) + sums.all_losses + found.losses.value() + most_loss() * out_cost;
@@ -212,7 +212,7 @@ void IndexedTask::try_outer_step(double dual) {
 double IndexedTask::objective_at_best() {
   finder_.move_anchor(best_);
   classify_active();
-  const RowFinder::Found found = finder_.check(0);
+  const RowSearch::Found found = finder_.check(0);
   const ActiveDescent::Sums sums = active_.sums_at(best_, most_loss());
   return 0.5 * squared(best_) + sums.all_losses + found.losses.value() + most_loss() * finder_.out_cost();
 }
@@ -222,10 +222,10 @@ void IndexedTask::finish() { done_ = answered_ = true; }
 void IndexedTask::conclude() {
   answered_ = true;
   if (!objective_) {
-    active_.settle(kSettledEnough, kShortSettling);
+    active_.solve_to(kRoughly, kFewRounds);
     if (is_starting()) {
       end_start();
-      active_.settle(kSettledEnough, kShortSettling);
+      active_.solve_to(kRoughly, kFewRounds);
     }
   }
   active_.refresh_weights();
@@ -238,7 +238,7 @@ void IndexedTask::conclude() {
   } else {
     finder_.move_to(rounded(active_.weights()));
     best_ = finder_.at();
-    const RowFinder::Found found = finder_.check(0);
+    const RowSearch::Found found = finder_.check(0);
     const ActiveDescent::Sums sums = active_.sums_at(best_, most_loss());
     certificate_ = bounded_by(dual, objective_at(best_, sums.losses, found.losses));
     objective_ = finder_.is_anchored() ? objective_at_best() : certificate_.primal;

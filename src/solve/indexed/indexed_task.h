@@ -10,7 +10,7 @@
 
 #include "solve/core/solver.h"
 #include "solve/indexed/active_descent.h"
-#include "solve/indexed/row_finder.h"
+#include "solve/indexed/row_search.h"
 
 namespace linblock {
 
@@ -79,7 +79,7 @@ class IndexedTask {
   // The convex problem that a truncated one starts from is in work.
   bool is_starting() const { return problem_.truncate && !finder_.is_anchored(); }
   double most_loss() const;  // that a row counts with
-  void work_on_block(const RowFinder::Found& found);
+  void work_on_block(const RowSearch::Found& found);
   // Of active rows that came back from files.
   void count_reading();
 
@@ -102,7 +102,7 @@ class IndexedTask {
   const uint64_t rows_;
 
   ActiveDescent active_;
-  RowFinder finder_;
+  RowSearch finder_;
   size_t start_rows_ = 0;  // the first active ones, which may be met in a page or not
   size_t rows_at_last_forgetting_ = 0;
 

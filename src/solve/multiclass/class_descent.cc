@@ -62,10 +62,10 @@ bool ClassDescent::solve_block(const Block& block, size_t number, size_t rounds)
   for (size_t round = 0; round < rounds && finished; ++round) {
     for (size_t i = places_.size(); i > 1; --i) std::swap(places_[i - 1], places_[random.below(i)]);
     for (size_t i = 0; i < places_.size() && finished; ++i) {
-      look_ahead(block, i);
+      prefetch(block, i);
       visit(block, places_[i], round == 0);
       // With many classes even one round may take longer than somebody waits who told it to stop.
-      if (i % kRowsPerLook == 0 && stop_ != nullptr && *stop_) finished = working.seconds() <= kPatience;
+      if (i % kRowsPerLook == 0 && stop_ != nullptr && *stop_) finished = working.seconds() <= kStopSeconds;
     }
   }
   solution_.class_duals.put_back(block.numbers);
@@ -94,7 +94,7 @@ void ClassDescent::collect(const Block& block) {
 }
 
 // Rows are visited in random order: they are on their way from memory before their turn comes.
-void ClassDescent::look_ahead(const Block& block, size_t at) const {
+void ClassDescent::prefetch(const Block& block, size_t at) const {
   const auto chunk_of = [&](size_t i) { return block.chunks[Block::chunk_of(places_[i])]; };
   if (at + 4 < places_.size()) chunk_of(at + 4)->prefetch_place(Block::row_of(places_[at + 4]));
   if (at + 2 < places_.size()) chunk_of(at + 2)->prefetch(Block::row_of(places_[at + 2]));
@@ -146,7 +146,7 @@ void ClassDescent::visit(const Block& block, uint32_t place, bool first) {
       // All or nothing for one class, and the next is so far away.
       const double distance = old.empty() ? -rival : highest - std::max(rival, 0.0);
       if (resting_.may_rest(distance))
-        resting_.send_to_rest(solution_.class_duals.rest(origin.chunk)[origin.row], cost * slack);
+        resting_.shrink(solution_.class_duals.rest(origin.chunk)[origin.row], cost * slack);
     }
   }
   // Or it has more than it may, after a warm start from a larger cost.

@@ -9,7 +9,7 @@
 
 #include "objective/class_step.h"
 #include "solve/core/solver.h"
-#include "solve/dual/resting_rows.h"
+#include "solve/dual/shrinking.h"
 
 namespace linblock {
 
@@ -45,7 +45,7 @@ class ClassDescent {
 
  private:
   void collect(const Block& block);
-  void look_ahead(const Block& block, size_t at) const;
+  void prefetch(const Block& block, size_t at) const;
   void find_scores(const Row& row);
   void visit(const Block& block, uint32_t place, bool first);
   void step(const Row& row, size_t own, double score, double sum, double cost, RowCache::Origin origin);
@@ -73,7 +73,7 @@ class ClassDescent {
   std::vector<ClassDual> pairs_;
   std::vector<std::pair<size_t, float>> changes_;
   int pass_ = 0;
-  RestingRows resting_;
+  Shrinking resting_;
   double losses_ = 0;
   double dual_values_ = 0;
   bool met_all_ = false;  // until then a row's duals are added when it is first met

@@ -3,7 +3,7 @@
 // Problem:  for each task, min over w  f(w) = 1/2 |w|^2 + sum of C_i loss(y_i w.x_i); squared hinge and logistic
 // Update:   s nearly minimises g.s + s.H s / 2 within |s| <= radius (preconditioned conjugate gradients, each a product
 //           with H); w += s where f falls as the model says, and else by the part of s that lowers f most; the radius
-//           follows the ratio of the two decreases (trust_region, row_sums)
+//           follows the ratio of the two decreases (trust_region, smooth_objective)
 // Paper:    Chang, Hsieh, Lin, "Coordinate descent method for large-scale L2-loss linear SVM": section 4.2, equations
 //           25 and 26, Algorithm 5. Preconditioner: Hsia, Chiang, Lin, "Preconditioned conjugate gradient methods in
 //           truncated Newton frameworks for large-scale linear classification" (2018).
@@ -38,8 +38,8 @@ class NewtonSolver : public Solver {
   explicit NewtonSolver(const Setup& setup) : setup_(setup) {
     const Problem& problem = setup.problem;
     for (size_t i = 0; i < problem.tasks.size(); ++i)
-      tasks_.push_back(std::make_unique<TrustRegion>(problem, problem.tasks[i], setup.solutions[i], setup.plan.lanes,
-                                                     setup.options.tolerance));
+      tasks_.push_back(std::make_unique<TrustRegion>(problem, problem.tasks[i], setup.solutions[i],
+                                                     setup.plan.accumulators, setup.options.tolerance));
   }
 
   std::optional<Pass> next(const Position& at) override {
@@ -51,9 +51,9 @@ class NewtonSolver : public Solver {
   }
 
   bool work(const Block& block, size_t) override {
-    const size_t lanes = setup_.plan.lanes;
-    for_each_on_threads(setup_.context.threads, in_work_.size() * lanes,
-                        [&](size_t job) { in_work_[job / lanes]->add(block, job % lanes); });
+    const size_t accumulators = setup_.plan.accumulators;
+    for_each_on_threads(setup_.context.threads, in_work_.size() * accumulators,
+                        [&](size_t job) { in_work_[job / accumulators]->add(block, job % accumulators); });
     return true;
   }
 
@@ -155,11 +155,11 @@ Plan Newton::plan(const Problem& problem, const SolveOptions& options, const Con
   return plan_rows(
       {.weights = problem.weights(),
        .bytes_per_weight = sizeof(float) + TrustRegion::kBytesPerWeight,
-       .bytes_per_accumulated_weight = RowSums::kBytesPerLaneAndWeight,
+       .bytes_per_accumulated_weight = SmoothObjective::kBytesPerAccumulatedWeight,
        .accumulators = problem.tasks.size() > 1 ? 1 : std::clamp(share, kFewAccumulators, kMostAccumulators),
        .remedies_for_weights = {use("solver", "dual")},
        .kept_of_rows = "margins",
-       .bytes_per_row = RowSums::kBytesPerRow,
+       .bytes_per_row = SmoothObjective::kBytesPerRow,
        .remedies_for_rows = {use("solver", "dual")},
        .most_chunks = kChunksPerBlock},
       problem, options, context);

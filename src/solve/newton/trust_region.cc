@@ -49,11 +49,12 @@ Sums sweep(size_t threads, size_t count, const Work& work) {
 
 }  // namespace
 
-TrustRegion::TrustRegion(const Problem& problem, const Task& task, Solution& solution, size_t lanes, double tolerance)
+TrustRegion::TrustRegion(const Problem& problem, const Task& task, Solution& solution, size_t accumulators,
+                         double tolerance)
     : problem_(problem),
       solution_(solution),
       tolerance_(tolerance),
-      sums_(problem, task, lanes),
+      sums_(problem, task, accumulators),
       gradient_(problem.weights(), 0),
       step_(problem.weights(), 0),
       residual_(problem.weights(), 0),

@@ -8,18 +8,19 @@
 #include <vector>
 
 #include "objective/certificate.h"
-#include "objective/row_sums.h"
+#include "objective/smooth_objective.h"
 #include "solve/core/solver.h"
 
 namespace linblock {
 
 class TrustRegion {
  public:
-  // Without what RowSums takes: w, the weights on trial and the gradient in double; step, residual, direction's scale.
+  // Without what SmoothObjective takes: w, the weights on trial and the gradient in double; step, residual, direction's
+  // scale.
   static constexpr uint64_t kBytesPerWeight = 3 * sizeof(double) + 3 * sizeof(float);
 
   // Begins with the solution's weights, or with zeros.
-  TrustRegion(const Problem& problem, const Task& task, Solution& solution, size_t lanes, double tolerance);
+  TrustRegion(const Problem& problem, const Task& task, Solution& solution, size_t accumulators, double tolerance);
 
   enum class State { working, converged, stalled };
   friend constexpr State last_of(State) { return State::stalled; }
@@ -29,9 +30,9 @@ class TrustRegion {
   // From now on one pass is wanted, for the losses of the weights as they are saved.
   void begin_last();
 
-  // `threads` work on the vectors after a pass; the sums over rows are shared out by lanes.
+  // `threads` work on the vectors after a pass; the sums over rows are shared out by accumulators.
   void begin_pass();
-  void add(const Block& block, size_t lane) { sums_.add(block, lane); }
+  void add(const Block& block, size_t accumulator) { sums_.add(block, accumulator); }
   void end_pass(size_t threads);
 
   // Of the weights as they are, and the best bound so far; after the last pass, of the weights as they are saved.
@@ -80,7 +81,7 @@ class TrustRegion {
   const Problem& problem_;
   Solution& solution_;
   const double tolerance_;
-  RowSums sums_;
+  SmoothObjective sums_;
   Wants wants_ = Wants::first_evaluation;
   State state_ = State::working;
   bool moved_ = false;

@@ -76,7 +76,7 @@ class TruncatedSolver : public Solver {
     if (convex_) return convex_->solver->work(block, number);
     if (readings_.empty()) begin_readings();
     for_each_on_threads(setup_.context.threads, readings_.size(),
-                        [&](size_t k) { look_at(block, looked_at_[k], readings_[k]); });
+                        [&](size_t k) { scan(block, looked_at_[k], readings_[k]); });
     return true;
   }
 
@@ -308,7 +308,7 @@ class TruncatedSolver : public Solver {
     }
   }
 
-  void look_at(const Block& block, size_t i, OutlierReading& reading) {
+  void scan(const Block& block, size_t i, OutlierReading& reading) {
     Duals& duals = solutions_[i].duals;
     if (!duals.empty()) duals.fetch(block.numbers);
     for (size_t c = 0; c < block.chunks.size(); ++c) reading.add(*block.chunks[c], block.numbers[c]);

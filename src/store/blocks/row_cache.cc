@@ -39,7 +39,7 @@ Row RowCache::row(size_t number, RowBuffer& buffer) const {
   if (buffer.index.size() < entry.count + 4) buffer.index.resize(entry.count + 4);
   const unsigned char* const indices = values + entry.value_bytes;
   if (narrow_)
-    for (size_t i = 0; i < entry.count; ++i) buffer.index[i] = load<uint16_t>(indices + sizeof(uint16_t) * i);
+    for (size_t i = 0; i < entry.count; ++i) buffer.index[i] = load_le<uint16_t>(indices + sizeof(uint16_t) * i);
   else
     decode({indices, entry.index_bytes}, entry.count, entry.wide != 0, buffer.index.data());
   Row view{.label = entry.label, .weight = entry.weight, .index = {buffer.index.data(), entry.count}};
@@ -48,7 +48,7 @@ Row RowCache::row(size_t number, RowBuffer& buffer) const {
     return view;
   }
   if (buffer.value.size() < entry.count) buffer.value.resize(entry.count);
-  std::fill_n(buffer.value.data(), entry.count, entry.value_bytes == 0 ? 1.0F : load<float>(values));
+  std::fill_n(buffer.value.data(), entry.count, entry.value_bytes == 0 ? 1.0F : load_le<float>(values));
   view.value = {buffer.value.data(), entry.count};
   return view;
 }
@@ -73,7 +73,7 @@ bool RowCache::add(Origin origin, const EncodedRow& row) {
     if (decoded_.size() < row.count + 4) decoded_.resize(row.count + 4);
     decode(row.indices, row.count, row.wide, decoded_.data());
     for (size_t i = 0; i < row.count; ++i)
-      linblock::store(to + entry.value_bytes + sizeof(uint16_t) * i, static_cast<uint16_t>(decoded_[i]));
+      linblock::store_le(to + entry.value_bytes + sizeof(uint16_t) * i, static_cast<uint16_t>(decoded_[i]));
   } else if (!row.indices.empty()) {
     std::memcpy(to + entry.value_bytes, row.indices.data(), entry.index_bytes);
   }
@@ -143,7 +143,7 @@ bool RowCache::is_possible(const Entry& entry) {
   if (narrow_) {
     if (entry.index_bytes != sizeof(uint16_t) * uint64_t{entry.count}) return false;
     for (size_t i = 0; i < entry.count; ++i)
-      if (load<uint16_t>(indices + sizeof(uint16_t) * i) >= features_) return false;
+      if (load_le<uint16_t>(indices + sizeof(uint16_t) * i) >= features_) return false;
     return true;
   }
   if (decoded_.size() < entry.count + 4) decoded_.resize(entry.count + 4);

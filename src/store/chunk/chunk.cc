@@ -42,11 +42,11 @@ void Chunk::parse(uint64_t features, const std::string& where) {
   decoded_ = false;
   const std::span<const unsigned char> raw = raw_.span();
   if (raw.size() < format::kChunkHeaderBytes) refuse("it is shorter than a chunk's header");
-  rows_ = load<uint32_t>(raw.data());
-  nonzeros_ = load<uint32_t>(raw.data() + 4);
-  const uint64_t first = load<uint64_t>(raw.data() + 8);
-  const size_t count = load<uint32_t>(raw.data() + 16);
-  if (load<uint32_t>(raw.data() + 20) != 0) refuse("a reserved field is not zero");
+  rows_ = load_le<uint32_t>(raw.data());
+  nonzeros_ = load_le<uint32_t>(raw.data() + 4);
+  const uint64_t first = load_le<uint64_t>(raw.data() + 8);
+  const size_t count = load_le<uint32_t>(raw.data() + 16);
+  if (load_le<uint32_t>(raw.data() + 20) != 0) refuse("a reserved field is not zero");
   checked_size(rows_, format::kMostChunkRows, where + ": the number of rows");
   checked_size(nonzeros_, raw.size() * 8, where + ": the number of nonzeros");
   if (count >= format::kSectionKinds) refuse("it lists more sections than there are kinds");
@@ -55,13 +55,13 @@ void Chunk::parse(uint64_t features, const std::string& where) {
   std::array<SectionPlace, format::kSectionKinds> sections{};
   for (size_t i = 0; i < count; ++i) {
     const unsigned char* entry = raw.data() + format::kChunkHeaderBytes + i * format::kSectionEntryBytes;
-    const size_t kind = load<uint16_t>(entry);
-    const uint64_t bytes = load<uint32_t>(entry + 4);
+    const size_t kind = load_le<uint16_t>(entry);
+    const uint64_t bytes = load_le<uint32_t>(entry + 4);
     offset = round_up(offset, format::kSectionAlignment);
     if (kind == 0 || kind >= format::kSectionKinds) refuse("it has a section of an unknown kind");
     if (sections[kind].present) refuse("it has two sections of one kind");
     if (offset > raw.size() || bytes > raw.size() - offset) refuse("a section reaches past its end");
-    sections[kind] = {true, load<uint16_t>(entry + 2), raw.subspan(offset, bytes)};
+    sections[kind] = {true, load_le<uint16_t>(entry + 2), raw.subspan(offset, bytes)};
     offset += bytes;
   }
   const auto section = [&](Section kind) -> const SectionPlace& { return sections[static_cast<size_t>(kind)]; };
@@ -114,22 +114,22 @@ void Chunk::parse_labels(const SectionPlace& section) {
   switch (static_cast<format::Labels>(section.encoding)) {
     case format::Labels::constant:
       if (bytes.size() != 4) break;
-      std::fill(labels_.begin(), labels_.end(), load<int32_t>(bytes.data()));
+      std::fill(labels_.begin(), labels_.end(), load_le<int32_t>(bytes.data()));
       return;
     case format::Labels::bits: {
       if (bytes.size() != 8 + (rows_ + 7) / 8) break;
-      const std::array<int32_t, 2> label = {load<int32_t>(bytes.data()), load<int32_t>(bytes.data() + 4)};
+      const std::array<int32_t, 2> label = {load_le<int32_t>(bytes.data()), load_le<int32_t>(bytes.data() + 4)};
       for (size_t i = 0; i < rows_; ++i) labels_[i] = label[bytes[8 + i / 8] >> (i % 8) & 1];
       return;
     }
     case format::Labels::bytes: {
       if (bytes.size() < 4) break;
-      const size_t distinct = load<uint32_t>(bytes.data());
+      const size_t distinct = load_le<uint32_t>(bytes.data());
       if (distinct > 256 || bytes.size() != 4 + 4 * distinct + rows_) break;
       const unsigned char* codes = bytes.data() + 4 + 4 * distinct;
       for (size_t i = 0; i < rows_; ++i) {
         if (codes[i] >= distinct) refuse("a label is not in its dictionary");
-        labels_[i] = load<int32_t>(bytes.data() + 4 + 4 * size_t{codes[i]});
+        labels_[i] = load_le<int32_t>(bytes.data() + 4 + 4 * size_t{codes[i]});
       }
       return;
     }
@@ -176,7 +176,7 @@ void Chunk::parse_numbers(const SectionPlace& section, std::vector<uint32_t>& ou
   switch (static_cast<format::Numbers>(section.encoding)) {
     case format::Numbers::constant:
       if (bytes != 4) break;
-      std::fill_n(out.begin(), rows_, load<uint32_t>(from));
+      std::fill_n(out.begin(), rows_, load_le<uint32_t>(from));
       return;
     case format::Numbers::bytes:
       if (bytes != rows_) break;
@@ -184,11 +184,11 @@ void Chunk::parse_numbers(const SectionPlace& section, std::vector<uint32_t>& ou
       return;
     case format::Numbers::halves:
       if (bytes != 2 * rows_) break;
-      for (size_t i = 0; i < rows_; ++i) out[i] = load<uint16_t>(from + 2 * i);
+      for (size_t i = 0; i < rows_; ++i) out[i] = load_le<uint16_t>(from + 2 * i);
       return;
     case format::Numbers::words:
       if (bytes != 4 * rows_) break;
-      for (size_t i = 0; i < rows_; ++i) out[i] = load<uint32_t>(from + 4 * i);
+      for (size_t i = 0; i < rows_; ++i) out[i] = load_le<uint32_t>(from + 4 * i);
       return;
   }
   refuse("its counts or lengths have an unknown encoding or a wrong size");
@@ -235,7 +235,7 @@ void Chunk::parse_values(const SectionPlace& section) {
       return expect_finite_values();
     case format::Values::dictionary: {
       if (bytes.size() < 4) break;
-      const size_t distinct = load<uint32_t>(bytes.data());
+      const size_t distinct = load_le<uint32_t>(bytes.data());
       if (distinct == 0 || distinct > 256 || bytes.size() != 4 + 4 * distinct + nonzeros_) break;
       values_ = floats(bytes.subspan(4), distinct);
       value_codes_ = bytes.subspan(4 + 4 * distinct);

@@ -102,16 +102,16 @@ class SectionWriter {
     for (size_t i = 0; i < count_; ++i) size = round_up(size, format::kSectionAlignment) + parts_[i].bytes.size();
     out.resize(size);
     unsigned char* to = out.data();
-    store(to, rows);
-    store(to + 4, nonzeros);
-    store(to + 8, first_id);
-    store(to + 16, static_cast<uint32_t>(count_));
-    store(to + 20, uint32_t{0});
+    store_le(to, rows);
+    store_le(to + 4, nonzeros);
+    store_le(to + 8, first_id);
+    store_le(to + 16, static_cast<uint32_t>(count_));
+    store_le(to + 20, uint32_t{0});
     size_t offset = format::kChunkHeaderBytes;
     for (size_t i = 0; i < count_; ++i, offset += format::kSectionEntryBytes) {
-      store(to + offset, parts_[i].kind);
-      store(to + offset + 2, parts_[i].encoding);
-      store(to + offset + 4, static_cast<uint32_t>(parts_[i].bytes.size()));
+      store_le(to + offset, parts_[i].kind);
+      store_le(to + offset + 2, parts_[i].encoding);
+      store_le(to + offset + 4, static_cast<uint32_t>(parts_[i].bytes.size()));
     }
     for (size_t i = 0; i < count_; ++i) {
       const size_t begin = round_up(offset, format::kSectionAlignment);
@@ -139,7 +139,7 @@ void append_gap(uint64_t gap, std::vector<unsigned char>& out) {
 template <typename T>
 void append(T value, std::vector<unsigned char>& out) {
   out.resize(out.size() + sizeof(T));
-  store(out.data() + out.size() - sizeof(T), value);
+  store_le(out.data() + out.size() - sizeof(T), value);
 }
 
 format::Ids encode_ids(const std::vector<uint64_t>& ids, std::vector<unsigned char>& out) {
@@ -192,7 +192,7 @@ format::Numbers encode_numbers(const std::vector<uint32_t>& numbers, std::vector
   }
   if (*most < 65536) {
     out.resize(2 * numbers.size());
-    for (size_t i = 0; i < numbers.size(); ++i) store(out.data() + 2 * i, static_cast<uint16_t>(numbers[i]));
+    for (size_t i = 0; i < numbers.size(); ++i) store_le(out.data() + 2 * i, static_cast<uint16_t>(numbers[i]));
     return format::Numbers::halves;
   }
   out.resize(4 * numbers.size());

@@ -119,7 +119,7 @@ double measure_disk(const std::string& folder) {
   constexpr size_t kBytes = size_t{2} << 20;
   const std::string path = fmt::format("{}/{}", folder, format::kProbeName);
   std::vector<unsigned char> bytes(kBytes);
-  for (size_t i = 0; i < kBytes; i += 8) store(&bytes[i], i * 0x9e3779b97f4a7c15ULL);
+  for (size_t i = 0; i < kBytes; i += 8) store_le(&bytes[i], i * 0x9e3779b97f4a7c15ULL);
   File file = File::create(path, "");
   file.write_at(bytes, 0);
   file.sync();

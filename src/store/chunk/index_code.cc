@@ -67,7 +67,7 @@ size_t encode_indices(std::span<const uint32_t> index, unsigned width_set, unsig
     }
     pending |= static_cast<uint64_t>(gap) << filled;
     filled += 4U * widths[code & 3];
-    store(data, pending);
+    store_le(data, pending);
     const unsigned whole = filled / 8;
     data += whole;
     pending = whole == 8 ? 0 : pending >> (8 * whole);
@@ -92,7 +92,7 @@ uint32_t decode_indices_portable(std::span<const unsigned char> row, size_t coun
   for (size_t i = 0; i < count; ++i) {
     const unsigned width = widths[row[i / 4] >> (2 * (i & 3)) & 3];
     if (position + width > available) return kInvalid;
-    const uint64_t window = load<uint64_t>(data + position / 2) >> (4 * (position & 1));
+    const uint64_t window = load_le<uint64_t>(data + position / 2) >> (4 * (position & 1));
     const uint64_t gap = window & ((uint64_t{1} << (4 * width)) - 1);
     position += width;
     next += gap;
@@ -166,8 +166,8 @@ __attribute__((target("avx2"))) uint32_t decode_indices_avx2(std::span<const uns
     const Recipe& recipe = table[position & 1][control];
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + position / 2));
     const __m128i shuffle = _mm_load_si128(reinterpret_cast<const __m128i*>(recipe.shuffle.data()));
-    const __m128i left = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(load<int32_t>(recipe.shift_left.data())));
-    const __m128i right = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(load<int32_t>(recipe.shift_right.data())));
+    const __m128i left = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(load_le<int32_t>(recipe.shift_left.data())));
+    const __m128i right = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(load_le<int32_t>(recipe.shift_right.data())));
     __m128i gap = _mm_srlv_epi32(_mm_sllv_epi32(_mm_shuffle_epi8(bytes, shuffle), left), right);
     gap = _mm_add_epi32(gap, one);
     gap = _mm_add_epi32(gap, _mm_slli_si128(gap, 4));

@@ -19,9 +19,9 @@ size_t fact_bytes(const RowFactsInfo& info) { return info.weighted ? format::kWe
 std::vector<unsigned char> header(uint64_t seal, uint64_t number) {
   std::vector<unsigned char> bytes(format::kRowFactsHeaderBytes, 0);
   std::copy(format::kRowFactsMagic.begin(), format::kRowFactsMagic.end(), bytes.begin());
-  store(bytes.data() + 8, format::kVersion);
-  store(bytes.data() + 16, seal);
-  store(bytes.data() + 24, number);
+  store_le(bytes.data() + 8, format::kVersion);
+  store_le(bytes.data() + 16, seal);
+  store_le(bytes.data() + 24, number);
   return bytes;
 }
 
@@ -64,9 +64,9 @@ void RowFactsWriter::add(const Row& row) {
   const size_t at = bytes_.size();
   bytes_.resize(at + fact_bytes(info_));
   unsigned char* const to = bytes_.data() + at;
-  store(to, row.id);
-  store(to + 8, row.label);
-  if (info_.weighted) store(to + 12, row.weight);
+  store_le(to, row.id);
+  store_le(to + 8, row.label);
+  if (info_.weighted) store_le(to + 12, row.weight);
   if (++info_.rows % kPieceRows == 0) flush();
 }
 
@@ -95,9 +95,9 @@ RowFacts read_row_facts(const std::string& columns, const StoreInfo& info) {
       if (info.row_facts.weighted) facts.weights.reserve(info.row_facts.rows);
     }
     for (const unsigned char* at = bytes.data(); at < bytes.data() + bytes.size(); at += each) {
-      facts.ids.push_back(load<uint64_t>(at));
-      facts.labels.push_back(load<int32_t>(at + 8));
-      if (info.row_facts.weighted) facts.weights.push_back(load<float>(at + 12));
+      facts.ids.push_back(load_le<uint64_t>(at));
+      facts.labels.push_back(load_le<int32_t>(at + 8));
+      if (info.row_facts.weighted) facts.weights.push_back(load_le<float>(at + 12));
     }
   });
   return facts;

@@ -439,8 +439,8 @@ void remove_leftovers(const std::string& store, const StoreInfo& info) {
 std::vector<unsigned char> encode_frequent(const std::vector<uint32_t>& frequent) {
   std::vector<unsigned char> bytes(16 + 4 * frequent.size());
   std::copy(format::kFeatureMagic.begin(), format::kFeatureMagic.end(), bytes.begin());
-  store(bytes.data() + 8, format::kVersion);
-  store(bytes.data() + 12, static_cast<uint32_t>(frequent.size()));
+  store_le(bytes.data() + 8, format::kVersion);
+  store_le(bytes.data() + 12, static_cast<uint32_t>(frequent.size()));
   if (!frequent.empty()) std::memcpy(bytes.data() + 16, frequent.data(), 4 * frequent.size());
   return bytes;
 }
@@ -448,10 +448,10 @@ std::vector<unsigned char> encode_frequent(const std::vector<uint32_t>& frequent
 std::vector<unsigned char> segment_header(uint64_t seal, uint64_t number) {
   std::vector<unsigned char> page(format::kPageBytes, 0);
   std::copy(format::kSegmentMagic.begin(), format::kSegmentMagic.end(), page.begin());
-  store(page.data() + 8, format::kVersion);
-  store(page.data() + 16, seal);
-  store(page.data() + 24, number);
-  store(page.data() + page.size() - 8, checksum({page.data(), page.size() - 8}));
+  store_le(page.data() + 8, format::kVersion);
+  store_le(page.data() + 16, seal);
+  store_le(page.data() + 24, number);
+  store_le(page.data() + page.size() - 8, checksum({page.data(), page.size() - 8}));
   return page;
 }
 

@@ -201,10 +201,10 @@ void Packer::begin_store() {
     sampled_.push_back(std::move(piece));
     if (sampled_.back().too_long) break;
   }
-  Sample sample = look_at(sampled_, {.index_zero = parsing_.index_zero,
-                                     .normalize = options_.normalize,
-                                     .chunk_bytes = plan_.chunk_bytes,
-                                     .map_bytes = plan_.map_bytes});
+  Sample sample = sample_of(sampled_, {.index_zero = parsing_.index_zero,
+                                       .normalize = options_.normalize,
+                                       .chunk_bytes = plan_.chunk_bytes,
+                                       .map_bytes = plan_.map_bytes});
   check_disk(sample);
   StoreOptions store{.seed = options_.seed,
                      .shuffle = options_.shuffle,

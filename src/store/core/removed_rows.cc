@@ -14,9 +14,9 @@ namespace {
 std::vector<unsigned char> header(uint64_t seal, uint64_t number) {
   std::vector<unsigned char> bytes(format::kRemovedHeaderBytes, 0);
   std::copy(format::kRemovedMagic.begin(), format::kRemovedMagic.end(), bytes.begin());
-  store(bytes.data() + 8, format::kVersion);
-  store(bytes.data() + 16, seal);
-  store(bytes.data() + 24, number);
+  store_le(bytes.data() + 8, format::kVersion);
+  store_le(bytes.data() + 16, seal);
+  store_le(bytes.data() + 24, number);
   return bytes;
 }
 

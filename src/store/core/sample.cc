@@ -47,7 +47,7 @@ void scale_to_unit_length(ParsedRows& rows) {
   }
 }
 
-Sample look_at(const std::deque<TextPiece>& pieces, const SampleOptions& options) {
+Sample sample_of(const std::deque<TextPiece>& pieces, const SampleOptions& options) {
   const SvmlightOptions parsing{.index_zero = options.index_zero, .most_bad = SIZE_MAX};
   Sample sample;
   {

@@ -25,7 +25,7 @@ struct Sample {
 };
 
 // Bad lines are passed over: packing will find them again and say so.
-Sample look_at(const std::deque<TextPiece>& pieces, const SampleOptions& options);
+Sample sample_of(const std::deque<TextPiece>& pieces, const SampleOptions& options);
 
 void scale_to_unit_length(ParsedRows& rows);
 

@@ -186,15 +186,15 @@ void Store::read_directory(uint32_t segment) {
   for (uint64_t i = 0; i < described.chunks; ++i) {
     const unsigned char* entry = bytes.data() + i * format::kDirectoryEntryBytes;
     const ChunkInfo chunk{.segment = segment,
-                          .bucket = load<uint32_t>(entry + 32),
+                          .bucket = load_le<uint32_t>(entry + 32),
                           .number = i,
                           .offset = offset,
-                          .stored_bytes = load<uint32_t>(entry + 16),
-                          .raw_bytes = load<uint32_t>(entry + 20),
-                          .rows = load<uint32_t>(entry + 24),
-                          .nonzeros = load<uint32_t>(entry + 28),
-                          .first_row = load<uint64_t>(entry),
-                          .checksum = load<uint64_t>(entry + 8)};
+                          .stored_bytes = load_le<uint32_t>(entry + 16),
+                          .raw_bytes = load_le<uint32_t>(entry + 20),
+                          .rows = load_le<uint32_t>(entry + 24),
+                          .nonzeros = load_le<uint32_t>(entry + 28),
+                          .first_row = load_le<uint64_t>(entry),
+                          .checksum = load_le<uint64_t>(entry + 8)};
     checked_size(chunk.bucket, info_.buckets - 1, "'" + path + "': a chunk's bucket");
     checked_size(chunk.raw_bytes, 2 * format::kLargestChunkBytes, "'" + path + "': a chunk's size");
     // What the bytes can hold: a row may take none at all, a nonzero takes a bit or more.

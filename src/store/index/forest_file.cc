@@ -20,9 +20,9 @@ uint64_t node_seed(uint64_t seal, uint64_t number, uint64_t node) { return mix64
 std::vector<unsigned char> header(uint64_t seal, uint64_t number) {
   std::vector<unsigned char> bytes(format::kForestHeaderBytes, 0);
   std::copy(format::kForestMagic.begin(), format::kForestMagic.end(), bytes.begin());
-  store(bytes.data() + 8, format::kVersion);
-  store(bytes.data() + 16, seal);
-  store(bytes.data() + 24, number);
+  store_le(bytes.data() + 8, format::kVersion);
+  store_le(bytes.data() + 16, seal);
+  store_le(bytes.data() + 24, number);
   return bytes;
 }
 
@@ -51,19 +51,19 @@ uint64_t ForestNode::memory_bytes() const {
 std::vector<unsigned char> encode_node(const ForestNode& node) {
   const size_t children = node.children.size();
   std::vector<unsigned char> bytes(format::kNodeHeaderBytes + children * format::kNodeChildBytes);
-  store(bytes.data(), static_cast<uint32_t>(children));
-  store(bytes.data() + 4, static_cast<uint32_t>(node.index.size()));
+  store_le(bytes.data(), static_cast<uint32_t>(children));
+  store_le(bytes.data() + 4, static_cast<uint32_t>(node.index.size()));
   for (size_t i = 0; i < children; ++i) {
     const ForestChild& child = node.children[i];
     unsigned char* const to = bytes.data() + format::kNodeHeaderBytes + i * format::kNodeChildBytes;
-    store(to, child.label_bits);
-    store(to + 8, node.norm2[i]);
-    store(to + 16, static_cast<uint32_t>(child.is_page ? 0 : 1));
-    store(to + 20, child.number);
-    store(to + 24, child.rows);
-    store(to + 28, child.radius);
-    store(to + 32, child.smallest_norm);
-    store(to + 36, child.largest_norm);
+    store_le(to, child.label_bits);
+    store_le(to + 8, node.norm2[i]);
+    store_le(to + 16, static_cast<uint32_t>(child.is_page ? 0 : 1));
+    store_le(to + 20, child.number);
+    store_le(to + 24, child.rows);
+    store_le(to + 28, child.radius);
+    store_le(to + 32, child.smallest_norm);
+    store_le(to + 36, child.largest_norm);
   }
   append_all(node.begin, bytes);
   append_all(node.cosines, bytes);
@@ -75,8 +75,8 @@ std::vector<unsigned char> encode_node(const ForestNode& node) {
 ForestNode decode_node(std::span<const unsigned char> bytes, const std::string& where) {
   const auto refuse = [&](const char* why) { fail(ErrorKind::damaged, "{} is damaged: {}", where, why); };
   if (bytes.size() < format::kNodeHeaderBytes) refuse("it is too short");
-  const uint64_t children = load<uint32_t>(bytes.data());
-  const uint64_t nonzeros = load<uint32_t>(bytes.data() + 4);
+  const uint64_t children = load_le<uint32_t>(bytes.data());
+  const uint64_t nonzeros = load_le<uint32_t>(bytes.data() + 4);
   if (children == 0 || children > format::kMostBranch) refuse("it has no children, or too many");
   if (bytes.size() != format::kNodeHeaderBytes + children * format::kNodeChildBytes +
                           4 * (children + 1 + children * children + 2 * nonzeros))
@@ -86,16 +86,16 @@ ForestNode decode_node(std::span<const unsigned char> bytes, const std::string& 
   node.children.reserve(children);
   node.norm2.reserve(children);
   for (uint64_t i = 0; i < children; ++i, from += format::kNodeChildBytes) {
-    const auto kind = load<uint32_t>(from + 16);
+    const auto kind = load_le<uint32_t>(from + 16);
     if (kind > 1) refuse("a child is neither a page nor a node");
     node.children.push_back({.is_page = kind == 0,
-                             .number = load<uint32_t>(from + 20),
-                             .rows = load<uint32_t>(from + 24),
-                             .label_bits = load<uint64_t>(from),
-                             .radius = load<float>(from + 28),
-                             .smallest_norm = load<float>(from + 32),
-                             .largest_norm = load<float>(from + 36)});
-    node.norm2.push_back(load<double>(from + 8));
+                             .number = load_le<uint32_t>(from + 20),
+                             .rows = load_le<uint32_t>(from + 24),
+                             .label_bits = load_le<uint64_t>(from),
+                             .radius = load_le<float>(from + 28),
+                             .smallest_norm = load_le<float>(from + 32),
+                             .largest_norm = load_le<float>(from + 36)});
+    node.norm2.push_back(load_le<double>(from + 8));
     const ForestChild& child = node.children.back();
     if (!(child.radius >= 0) || !(child.smallest_norm >= 0) || !(child.smallest_norm <= child.largest_norm) ||
         !(node.norm2.back() >= 0))
@@ -153,16 +153,16 @@ ForestInfo::Trees ForestFileWriter::finish() {
   for (const ForestPlace& place : places_) {
     const size_t at = pending_.size();
     pending_.resize(at + format::kForestNodeBytes);
-    store(pending_.data() + at, place.checksum);
-    store(pending_.data() + at + 8, place.parent);
-    store(pending_.data() + at + 12, place.bytes);
+    store_le(pending_.data() + at, place.checksum);
+    store_le(pending_.data() + at + 8, place.parent);
+    store_le(pending_.data() + at + 12, place.bytes);
     if (pending_.size() >= kFlushBytes) end_table();
   }
   end_table();
   for (const uint32_t parent : page_parents_) {
     const size_t at = pending_.size();
     pending_.resize(at + format::kForestPageBytes);
-    store(pending_.data() + at, parent);
+    store_le(pending_.data() + at, parent);
     if (pending_.size() >= kFlushBytes) end_table();
   }
   end_table();
@@ -206,8 +206,8 @@ ForestFile::ForestFile(const std::string& index, const StoreInfo& info, const Fo
   uint64_t node = 0;
   uint64_t page = 0;
   for (uint64_t i = 0; i < trees.trees; ++i, from += format::kForestTreeBytes) {
-    const uint64_t last_node = node + load<uint32_t>(from);
-    const uint64_t last_page = page + load<uint32_t>(from + 4);
+    const uint64_t last_node = node + load_le<uint32_t>(from);
+    const uint64_t last_page = page + load_le<uint32_t>(from + 4);
     if (last_node == node || last_page == page || last_node > trees.nodes || last_page > pages)
       refuse("its trees do not add up");
     trees_.push_back({.root = static_cast<uint32_t>(node),
@@ -223,8 +223,9 @@ ForestFile::ForestFile(const std::string& index, const StoreInfo& info, const Fo
   offsets_.reserve(trees.nodes);
   uint64_t offset = format::kForestHeaderBytes;
   for (uint64_t i = 0; i < trees.nodes; ++i, from += format::kForestNodeBytes) {
-    places_.push_back(
-        {.parent = load<uint32_t>(from + 8), .bytes = load<uint32_t>(from + 12), .checksum = load<uint64_t>(from)});
+    places_.push_back({.parent = load_le<uint32_t>(from + 8),
+                       .bytes = load_le<uint32_t>(from + 12),
+                       .checksum = load_le<uint64_t>(from)});
     offsets_.push_back(offset);
     offset += places_.back().bytes;
   }

@@ -149,7 +149,7 @@ class SvmlightParser {
     const char* const begin = at;
     const bool negative = *at == '-';
     if (negative || *at == '+') ++at;
-    const uint64_t eight = load<uint64_t>(at);
+    const uint64_t eight = load_le<uint64_t>(at);
     const unsigned digits = leading_digits(eight);
     if (digits > 0 && digits < 8 && ends_token(at + digits)) {
       const auto magnitude = static_cast<int32_t>(spelled(eight, digits));
@@ -190,7 +190,7 @@ class SvmlightParser {
     uint64_t smallest_allowed = options_.index_zero ? 0 : 1;
     while (true) {
       while (is_blank(*at)) ++at;
-      uint64_t eight = load<uint64_t>(at);
+      uint64_t eight = load_le<uint64_t>(at);
       const unsigned digits = leading_digits(eight);
       if (digits == 0) {
         if (ends_line(at) || *at == '#') return at;
@@ -265,7 +265,7 @@ class SvmlightParser {
     if (is_digit(*at) && at[1] == '.') {  // most numbers of most files
       mantissa = static_cast<uint64_t>(*at++ - '0');
     } else {
-      eight = load<uint64_t>(at);
+      eight = load_le<uint64_t>(at);
       digits = leading_digits(eight);
       if (digits == 0 || digits == 8) return parse_unusual_value(begin, value);
       mantissa = spelled(eight, digits);
@@ -279,7 +279,7 @@ class SvmlightParser {
     int power = 0;
     if (*at == '.') {
       ++at;
-      eight = load<uint64_t>(at);
+      eight = load_le<uint64_t>(at);
       digits = leading_digits(eight);
       if (digits > 0) {
         mantissa = mantissa * kWholePowers[digits] + spelled(eight, digits);
@@ -287,7 +287,7 @@ class SvmlightParser {
         at += digits;
       }
       if (digits == 8) {
-        eight = load<uint64_t>(at);
+        eight = load_le<uint64_t>(at);
         digits = leading_digits(eight);
         if (digits == 8 || mantissa >= kExactInDouble / kWholePowers[digits]) return parse_unusual_value(begin, value);
         if (digits > 0) {

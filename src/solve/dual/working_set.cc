@@ -1,4 +1,4 @@
-#include "solve/dual/kept_rows.h"
+#include "solve/dual/working_set.h"
 
 #include <algorithm>
 #include <array>
@@ -16,89 +16,89 @@ constexpr double kKeptAtEviction = 0.8;  // of the kept bytes
 // Classes of worth, eight to a power of two: a sort would cost more than the rows.
 constexpr unsigned kClassShift = 20;
 constexpr uint32_t kClasses = 2048;
-uint32_t class_of(float worth) { return std::bit_cast<uint32_t>(worth) >> kClassShift; }
+uint32_t class_of(float priority) { return std::bit_cast<uint32_t>(priority) >> kClassShift; }
 
 }  // namespace
 
-KeptRows::KeptRows(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident)
+WorkingSet::WorkingSet(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident)
     : cache_(store, bytes, resident) {}
 
-void KeptRows::begin_pass() {
-  least_worth_ = 0;
+void WorkingSet::begin_pass() {
+  least_priority_ = 0;
   std::fill(active_.begin(), active_.end(), uint8_t{1});
 }
 
-void KeptRows::offer(RowCache::Origin origin, const EncodedRow& row, float worth, Duals& duals) {
-  const float value = worth / static_cast<float>(cache_.bytes_of(row));
-  if (value <= least_worth_) return;
+void WorkingSet::offer(RowCache::Origin origin, const EncodedRow& row, float priority, Duals& duals) {
+  const float value = priority / static_cast<float>(cache_.bytes_of(row));
+  if (value <= least_priority_) return;
   if (!cache_.add(origin, row)) {
     evict(duals);
-    if (value <= least_worth_ || !cache_.add(origin, row)) return;
+    if (value <= least_priority_ || !cache_.add(origin, row)) return;
   }
-  worths_.push_back(value);
+  priorities_.push_back(value);
   active_.push_back(1);
   duals.rest(origin.chunk)[origin.row] |= kMark;
 }
 
 // The least worthy go, and rows that are worth no more than they do not come in again in this pass.
-void KeptRows::evict(Duals& duals) {
+void WorkingSet::evict(Duals& duals) {
   std::array<uint64_t, kClasses> bytes{};
-  for (size_t i = 0; i < cache_.size(); ++i) bytes[class_of(worths_[i])] += cache_.bytes_of(i);
+  for (size_t i = 0; i < cache_.size(); ++i) bytes[class_of(priorities_[i])] += cache_.bytes_of(i);
   auto room = static_cast<uint64_t>(kKeptAtEviction * static_cast<double>(cache_.capacity()));
   uint32_t least = kClasses - 1;
   while (least > 0 && bytes[least] <= room) room -= bytes[least--];
-  least_worth_ = std::bit_cast<float>((least + 1) << kClassShift);
+  least_priority_ = std::bit_cast<float>((least + 1) << kClassShift);
   std::vector<uint8_t> keep(cache_.size());
   size_t kept = 0;
   for (size_t i = 0; i < cache_.size(); ++i) {
-    const uint32_t own = class_of(worths_[i]);
+    const uint32_t own = class_of(priorities_[i]);
     // Of the class on the border, as many as fit.
     keep[i] = own > least || (own == least && cache_.bytes_of(i) <= room);
     if (own == least && keep[i] != 0) room -= cache_.bytes_of(i);
     const RowCache::Origin origin = cache_.origin(i);
     if (keep[i] != 0) {
       active_[kept] = active_[i];
-      worths_[kept++] = worths_[i];
+      priorities_[kept++] = priorities_[i];
     } else {
       duals.rest(origin.chunk)[origin.row] &= static_cast<uint8_t>(~kMark);
     }
   }
-  worths_.resize(kept);
+  priorities_.resize(kept);
   active_.resize(kept);
   cache_.keep(keep);
 }
 
-void KeptRows::worked_on_fresh(const Yield& yield) {
+void WorkingSet::worked_on_fresh(const Progress& yield) {
   fresh_.gain += yield.gain;
   fresh_.work += yield.work;
-  credit_ += zeal_ * yield.work;
+  work_due_ += effort_ * yield.work;
 }
 
-bool KeptRows::round_is_due() {
+bool WorkingSet::round_is_due() {
   double cost = 0;
   for (size_t i = 0; i < cache_.size(); ++i)
     if (active(i)) cost += static_cast<double>(cache_.nonzeros(i) + kRowWork);
-  return cost > 0 && credit_ >= cost;
+  return cost > 0 && work_due_ >= cost;
 }
 
-void KeptRows::worked_on_kept(const Yield& yield) {
-  credit_ -= yield.work;
+void WorkingSet::worked_on_kept(const Progress& yield) {
+  work_due_ -= yield.work;
   const bool worth_it = yield.rate() * (1 + idle_) > fresh_.rate();
-  zeal_ = std::clamp(worth_it ? zeal_ * kZealStep : zeal_ / kZealStep, kLeastZeal, kMostZeal * (1 + idle_));
-  if (!worth_it) credit_ = 0;
+  effort_ = std::clamp(worth_it ? effort_ * kZealStep : effort_ / kZealStep, kLeastZeal, kMostZeal * (1 + idle_));
+  if (!worth_it) work_due_ = 0;
   fresh_ = {fresh_.gain / 2, fresh_.work / 2};  // what was long ago counts little
 }
 
-void KeptRows::save(FieldWriter& to) const {
+void WorkingSet::save(FieldWriter& to) const {
   to("cache", cache_);
   visit_fields(*this, to);
 }
 
-void KeptRows::restore(FieldReader& from) {
+void WorkingSet::restore(FieldReader& from) {
   from("cache", cache_);
   if (!cache_.has_possible_origins()) from.refuse_value("cache.rows.origin");
   active_.resize(cache_.size());
-  worths_.resize(cache_.size());
+  priorities_.resize(cache_.size());
   visit_fields(*this, from);
 }
 

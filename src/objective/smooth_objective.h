@@ -20,9 +20,9 @@
 
 namespace linblock {
 
-class RowSums {
+class SmoothObjective {
  public:
-  // Of a weight, in one lane: a number of either kind of pass, and the curvature along it.
+  // Of a weight, in one accumulator: a number of either kind of pass, and the curvature along it.
   struct Pair {
     float direction;
     float product;
@@ -51,10 +51,11 @@ class RowSums {
     }
   };
   static constexpr uint64_t kBytesPerRow = sizeof(RowState);
-  static constexpr uint64_t kBytesPerLaneAndWeight = sizeof(Cell) + sizeof(float);
+  static constexpr uint64_t kBytesPerAccumulatedWeight = sizeof(Cell) + sizeof(float);
 
-  // Chunk c adds to lane c modulo `lanes`, whoever works on it: sums do not depend on how many threads there are.
-  RowSums(const Problem& problem, const Task& task, size_t lanes);
+  // Chunk c adds to accumulator c modulo `accumulators`, whoever works on it: sums do not depend on how many threads
+  // there are.
+  SmoothObjective(const Problem& problem, const Task& task, size_t accumulators);
 
   size_t weights() const { return problem_.weights(); }
 
@@ -65,11 +66,11 @@ class RowSums {
   void begin_product();
   void begin_losses(std::span<const float> weights);
   void set_direction(size_t weight, float direction) {
-    for (Lane& lane : lanes_) lane.cells[weight].pair = {direction, 0};
+    for (Accumulator& accumulator : accumulators_) accumulator.cells[weight].pair = {direction, 0};
   }
-  double direction(size_t weight) const { return double{lanes_.front().cells[weight].pair.direction}; }
-  // The chunks of a block that belong to a lane. Lanes may be worked on by several threads.
-  void add(const Block& block, size_t lane);
+  double direction(size_t weight) const { return double{accumulators_.front().cells[weight].pair.direction}; }
+  // The chunks of a block that belong to a accumulator. Lanes may be worked on by several threads.
+  void add(const Block& block, size_t accumulator);
 
   // After an evaluation.
   double losses() const;
@@ -77,13 +78,13 @@ class RowSums {
   LossSum saved_losses() const;
   double v(size_t weight) const {
     double sum = 0;
-    for (const Lane& lane : lanes_) sum += lane.cells[weight].v;
+    for (const Accumulator& accumulator : accumulators_) sum += accumulator.cells[weight].v;
     return sum;
   }
   // Of the Hessian, without the 1.
   double diagonal(size_t weight) const {
     double sum = 0;
-    for (const Lane& lane : lanes_) sum += double{lane.diagonal[weight]};
+    for (const Accumulator& accumulator : accumulators_) sum += double{accumulator.diagonal[weight]};
     return sum;
   }
   // The best lower bound that the alphas, all multiplied by one number, give: the dual, with its rounding taken off.
@@ -92,7 +93,7 @@ class RowSums {
   // After a product, and the direction again.
   double product(size_t weight) const {
     double sum = direction(weight);
-    for (const Lane& lane : lanes_) sum += double{lane.cells[weight].pair.product};
+    for (const Accumulator& accumulator : accumulators_) sum += double{accumulator.cells[weight].pair.product};
     return sum;
   }
   // Of the losses, at a share of the way from the last evaluation that was not on trial to the one that is.
@@ -124,7 +125,7 @@ class RowSums {
       field("rows", self.rows);
     }
   };
-  struct Lane {
+  struct Accumulator {
     std::vector<Cell> cells;
     std::vector<float> diagonal;
     Totals totals = {};
@@ -135,16 +136,16 @@ class RowSums {
   static void visit_fields(auto& self, auto&& field) {
     field("rows", std::span(self.rows_));
     field("pass", self.pass_);
-    for (size_t i = 0; i < self.lanes_.size(); ++i) {
-      auto& lane = self.lanes_[i];
-      const std::string name = numbered("lane", i);
+    for (size_t i = 0; i < self.accumulators_.size(); ++i) {
+      auto& accumulator = self.accumulators_[i];
+      const std::string name = numbered("accumulator", i);
       // What the cells are in this kind of pass.
       if (self.pass_ == Pass::product)
-        field(name + ".cells", member_of_each(lane.cells, &Cell::pair));
+        field(name + ".cells", member_of_each(accumulator.cells, &Cell::pair));
       else
-        field(name + ".cells", member_of_each(lane.cells, &Cell::v));
-      field(name + ".diagonal", std::span(lane.diagonal));
-      field(name + ".totals", lane.totals);
+        field(name + ".cells", member_of_each(accumulator.cells, &Cell::v));
+      field(name + ".diagonal", std::span(accumulator.diagonal));
+      field(name + ".totals", accumulator.totals);
     }
   }
   // All cells as that member of the union, which is as large as the cell.
@@ -156,15 +157,15 @@ class RowSums {
 
   void begin(Pass pass);
   template <SmoothLoss L>
-  void evaluate(const L& loss, const Chunk& chunk, std::span<RowState> states, Lane& lane);
-  void multiply(const Chunk& chunk, std::span<const RowState> states, Lane& lane) const;
-  void add_losses(const Chunk& chunk, Lane& lane) const;
+  void evaluate(const L& loss, const Chunk& chunk, std::span<RowState> states, Accumulator& accumulator);
+  void multiply(const Chunk& chunk, std::span<const RowState> states, Accumulator& accumulator) const;
+  void add_losses(const Chunk& chunk, Accumulator& accumulator) const;
 
   const Problem& problem_;
   const RowCost costs_;
   std::vector<uint64_t> begin_;  // where a chunk's rows begin among all
   std::vector<RowState> rows_;
-  std::vector<Lane> lanes_;
+  std::vector<Accumulator> accumulators_;
   Pass pass_ = Pass::evaluation;
   std::span<const double> at_ = {};
   std::span<const float> rounded_ = {};

@@ -14,12 +14,12 @@
 
 #include "objective/row_set.h"
 #include "solve/indexed/active_descent.h"
-#include "solve/indexed/page_notes.h"
+#include "solve/indexed/page_bounds.h"
 #include "solve/indexed/page_search.h"
 
 namespace linblock {
 
-class RowFinder {
+class RowSearch {
  public:
   struct Found {
     size_t rows = 0;
@@ -29,11 +29,11 @@ class RowFinder {
   };
   // In memory.
   static uint64_t bytes(uint64_t rows, uint64_t pages, size_t weights) {
-    return RowSet::bytes(rows) + 2 * pages * sizeof(uint64_t) + PageNotes::bytes(pages, weights);
+    return RowSet::bytes(rows) + 2 * pages * sizeof(uint64_t) + PageBounds::bytes(pages, weights);
   }
 
   // `search`: another order in which pages are looked at; none: the forest's, which is on trial in the first turns.
-  RowFinder(const Problem& problem, const Task& task, const RowCost& costs, const MetricForest& forest,
+  RowSearch(const Problem& problem, const Task& task, const RowCost& costs, const MetricForest& forest,
             PageCache& cache, ActiveDescent& active, uint64_t seed, std::unique_ptr<PageSearch> search);
 
   // Takes a row of the row store, whose place in the pages is not known; and when they are all there.
@@ -78,11 +78,11 @@ class RowFinder {
   static void visit_fields(auto& self, auto&& field) {
     field("notes", self.notes_);
     field("members", self.members_);
-    field("strangers", self.strangers_);
+    field("strangers", self.unplaced_);
     field("last_looks", std::span(self.last_look_));
     field("anchor", std::span(self.anchor_));
     field("page_bytes", self.page_bytes_);
-    field("looks", self.looks_);
+    field("looks", self.anchors_);
     field("turn", self.turn_);
     field("traversed", self.traversed_);
     field("trial_found", self.trial_found_);
@@ -95,9 +95,9 @@ class RowFinder {
   bool can_be_left(uint32_t page, const MetricForest::Child& child, double score);
   // Looks at pages for up to `most` rows outside the active ones that violate where the notes are; they become active.
   Found query(size_t most, bool thorough, PageSearch& search, size_t most_pages = std::numeric_limits<size_t>::max());
-  size_t look_at(uint32_t page, size_t most, Found& found);
+  size_t scan_page(uint32_t page, size_t most, Found& found);
   // At due pages among those that were looked at last, which are likely still in the cache; which ones, increasing.
-  std::vector<uint32_t> look_again(size_t most, Found& found);
+  std::vector<uint32_t> rescan(size_t most, Found& found);
   void judge_index(const Found& found, bool by_forest);
 
   const Problem& problem_;
@@ -114,13 +114,13 @@ class RowFinder {
   std::optional<std::string> note_;
 
   std::vector<uint64_t> page_begin_;
-  RowSet members_;                   // active rows, by place in the pages
-  std::vector<uint64_t> strangers_;  // ids of active rows that were not met in a page yet, increasing
-  PageNotes notes_;
+  RowSet members_;                  // active rows, by place in the pages
+  std::vector<uint64_t> unplaced_;  // ids of active rows that were not met in a page yet, increasing
+  PageBounds notes_;
   std::vector<double> anchor_;
   // When each page was last looked at, counted in looks; 0: never.
   std::vector<uint64_t> last_look_;
-  uint64_t looks_ = 0;
+  uint64_t anchors_ = 0;
   uint64_t page_bytes_ = 0;  // in memory, of the largest that was looked at
   uint64_t turn_ = 0;
   uint64_t traversed_ = 0;

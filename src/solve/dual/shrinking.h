@@ -10,7 +10,7 @@
 
 namespace linblock {
 
-class RestingRows {
+class Shrinking {
  public:
   // Losses, in this pass, of the rows that rest. Nobody is sent to rest unless `allowed`.
   double begin_pass(int pass, bool allowed) {
@@ -29,7 +29,7 @@ class RestingRows {
   }
   bool may_rest(double beyond_bound) const { return beyond_bound > far_out_; }
   // `passes`: that the row is still to miss; its highest bit is not ours.
-  void send_to_rest(uint8_t& passes, double loss) {
+  void shrink(uint8_t& passes, double loss) {
     passes = static_cast<uint8_t>((passes & 0x80U) | kPasses);
     for (size_t later = 1; later <= kPasses; ++later) losses_[(pass_ + later) % losses_.size()] += loss;
   }

@@ -14,16 +14,16 @@ constexpr double kFar = 1;                // beyond the margin: such rows are no
 constexpr double kMarginRounding = 1e-9;  // of margins, in double, and to spare
 
 // Of rows that are not active, as of the last look at their page.
-struct PageNote {
-  double quiet_within = -1;  // none violates where the weights are no farther from those that were looked at
-  double out_until = -1;     // its outliers are outliers as long as the anchor has moved no further
-  double out_cost = 0;       // of its outliers
+struct PageBound {
+  double safe_radius = -1;  // none violates where the weights are no farther from those that were looked at
+  double out_until = -1;    // its outliers are outliers as long as the anchor has moved no further
+  double out_cost = 0;      // of its outliers
   uint32_t out_rows = 0;
   uint16_t looked_at = 0;  // from which weights: their number among the looks
   uint16_t far = 0;        // 1: all of them are far beyond the margin
 
   static void visit_fields(auto& self, auto&& field) {
-    field("quiet_within", self.quiet_within);
+    field("safe_radius", self.safe_radius);
     field("out_until", self.out_until);
     field("out_cost", self.out_cost);
     field("out_rows", self.out_rows);
@@ -32,14 +32,14 @@ struct PageNote {
   }
 };
 
-class PageNotes {
+class PageBounds {
  public:
   static size_t most_looks(size_t weights);
   static uint64_t bytes(uint64_t pages, size_t weights) {
-    return pages * sizeof(PageNote) + most_looks(weights) * weights * sizeof(double);
+    return pages * sizeof(PageBound) + most_looks(weights) * weights * sizeof(double);
   }
 
-  PageNotes(size_t pages, size_t weights) : notes_(pages), at_(weights) {}
+  PageBounds(size_t pages, size_t weights) : notes_(pages), at_(weights) {}
 
   // Where margins are looked at.
   const std::vector<double>& at() const { return at_; }
@@ -52,7 +52,7 @@ class PageNotes {
   // Not thorough: pages whose rows are all far are left alone.
   bool is_due(uint32_t page, bool thorough) const;
   // Of a look from where margins are looked at now.
-  void put(uint32_t page, PageNote note);
+  void put(uint32_t page, PageBound note);
   uint64_t outliers() const;
   double out_cost() const;
 
@@ -75,10 +75,10 @@ class PageNotes {
   // The number of the weights at hand among the looks.
   uint16_t this_look();
 
-  std::vector<PageNote> notes_;
+  std::vector<PageBound> notes_;
   std::vector<double> at_;
   // Weights from which pages were looked at, the latest last; how far at_ is from each, and where rows return from.
-  std::vector<std::vector<double>> looks_;
+  std::vector<std::vector<double>> anchors_;
   std::vector<double> distances_;
   std::vector<double> ways_;
   double anchor_moved_ = 0;

@@ -1,4 +1,4 @@
-#include "solve/indexed/row_finder.h"
+#include "solve/indexed/row_search.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ constexpr double kBetter = 1.1;    // as many finds a row: the least that an ind
 
 }  // namespace
 
-RowFinder::RowFinder(const Problem& problem, const Task& task, const RowCost& costs, const MetricForest& forest,
+RowSearch::RowSearch(const Problem& problem, const Task& task, const RowCost& costs, const MetricForest& forest,
                      PageCache& cache, ActiveDescent& active, uint64_t seed, std::unique_ptr<PageSearch> search)
     : problem_(problem),
       costs_(costs),
@@ -44,20 +44,20 @@ RowFinder::RowFinder(const Problem& problem, const Task& task, const RowCost& co
   }
 }
 
-void RowFinder::take_stranger(const Chunk& chunk, size_t row) {
+void RowSearch::take_stranger(const Chunk& chunk, size_t row) {
   active_.rows().add({}, chunk.encoded(row, buffer_));
-  strangers_.push_back(chunk.id(row));
+  unplaced_.push_back(chunk.id(row));
 }
 
-void RowFinder::end_strangers() { std::sort(strangers_.begin(), strangers_.end()); }
+void RowSearch::end_strangers() { std::sort(unplaced_.begin(), unplaced_.end()); }
 
-void RowFinder::move_anchor(const std::vector<double>& weights) {
+void RowSearch::move_anchor(const std::vector<double>& weights) {
   notes_.move_anchor(distance(weights, anchor_));
   anchor_ = weights;
   anchored_ = true;
 }
 
-bool RowFinder::can_be_left(uint32_t page, const MetricForest::Child& child, double score) {
+bool RowSearch::can_be_left(uint32_t page, const MetricForest::Child& child, double score) {
   const std::vector<double>& at = notes_.at();
   double squares = squared(at);
   if (problem_.has_bias()) squares -= at.back() * at.back();
@@ -69,28 +69,28 @@ bool RowFinder::can_be_left(uint32_t page, const MetricForest::Child& child, dou
   if (slack <= 0) return false;
   const double bias2 = problem_.has_bias() ? problem_.bias * problem_.bias : 0;
   const double longest = std::sqrt(double{child.largest_norm} * double{child.largest_norm} + bias2);
-  notes_.put(page, {.quiet_within = longest > 0 ? slack / longest * (1 - kMarginRounding) : kInfinity,
+  notes_.put(page, {.safe_radius = longest > 0 ? slack / longest * (1 - kMarginRounding) : kInfinity,
                     .out_until = kInfinity,
                     .far = slack >= kFar ? uint16_t{1} : uint16_t{0}});
   return true;
 }
 
-size_t RowFinder::look_at(uint32_t number, size_t most, Found& found) {
+size_t RowSearch::scan_page(uint32_t number, size_t most, Found& found) {
   const std::shared_ptr<const Chunk> chunk = cache_.page(number);
   page_bytes_ = std::max<uint64_t>(page_bytes_, chunk->memory_bytes());
-  last_look_[number] = ++looks_;
+  last_look_[number] = ++anchors_;
   const std::vector<double>& at = notes_.at();
   const bool same = at == anchor_;
   const double w_norm = std::sqrt(squared(at));
   const uint64_t begin = page_begin_[number];
-  PageNote note{.quiet_within = kInfinity, .out_until = kInfinity, .far = 1};
+  PageBound note{.safe_radius = kInfinity, .out_until = kInfinity, .far = 1};
   size_t taken = 0;
   bool left_over = false;
   for (size_t i = 0; i < chunk->rows(); ++i) {
     if (members_.has(begin + i)) continue;
     const uint64_t id = chunk->id(i);
     if (held_out_.holds(id)) continue;
-    if (!strangers_.empty() && std::binary_search(strangers_.begin(), strangers_.end(), id)) {
+    if (!unplaced_.empty() && std::binary_search(unplaced_.begin(), unplaced_.end(), id)) {
       members_.set(begin + i);
       continue;
     }
@@ -129,34 +129,33 @@ size_t RowFinder::look_at(uint32_t number, size_t most, Found& found) {
       continue;
     }
     if (margin_here < flat_from_ + kFar) note.far = 0;
-    note.quiet_within =
-        std::min(note.quiet_within, norm > 0 ? (margin_here - flat_from_ - rounding) / norm : kInfinity);
+    note.safe_radius = std::min(note.safe_radius, norm > 0 ? (margin_here - flat_from_ - rounding) / norm : kInfinity);
   }
-  if (left_over) note.quiet_within = -1;
+  if (left_over) note.safe_radius = -1;
   if (left_over || taken > 0) note.far = 0;
   notes_.put(number, note);
   found.rows += taken;
   return taken;
 }
 
-std::vector<uint32_t> RowFinder::look_again(size_t most, Found& found) {
-  const uint64_t held = std::min<uint64_t>(looks_, cache_.capacity() / std::max<uint64_t>(1, page_bytes_));
+std::vector<uint32_t> RowSearch::rescan(size_t most, Found& found) {
+  const uint64_t held = std::min<uint64_t>(anchors_, cache_.capacity() / std::max<uint64_t>(1, page_bytes_));
   std::vector<uint32_t> pages;
   for (uint32_t page = 0; page < last_look_.size(); ++page)
-    if (last_look_[page] > looks_ - held) pages.push_back(page);
+    if (last_look_[page] > anchors_ - held) pages.push_back(page);
   std::sort(pages.begin(), pages.end(), [&](uint32_t a, uint32_t b) { return last_look_[a] > last_look_[b]; });
   std::erase_if(pages, [&](uint32_t page) {
     if (!notes_.is_due(page, true) || (most > 0 && found.rows >= most)) return true;
-    look_at(page, most - std::min(most, found.rows), found);
+    scan_page(page, most - std::min(most, found.rows), found);
     return false;
   });
   std::sort(pages.begin(), pages.end());
   return pages;
 }
 
-RowFinder::Found RowFinder::query(size_t most, bool thorough, PageSearch& search, size_t most_pages) {
+RowSearch::Found RowSearch::query(size_t most, bool thorough, PageSearch& search, size_t most_pages) {
   Found found;
-  const std::vector<uint32_t> seen = thorough ? look_again(most, found) : std::vector<uint32_t>();
+  const std::vector<uint32_t> seen = thorough ? rescan(most, found) : std::vector<uint32_t>();
   search.begin({.weights = notes_.at(),
                 .bias = problem_.bias,
                 .turn = turn_,
@@ -175,13 +174,13 @@ RowFinder::Found RowFinder::query(size_t most, bool thorough, PageSearch& search
       found.all = true;
       break;
     }
-    search.saw(look_at(*page, most - std::min(most, found.rows), found));
+    search.saw(scan_page(*page, most - std::min(most, found.rows), found));
   }
   traversed_ += found.traversed;
   return found;
 }
 
-RowFinder::Found RowFinder::sample(size_t most) {
+RowSearch::Found RowSearch::sample(size_t most) {
   notes_.move_to(active_.weights());
   const bool on_trial = is_on_trial();
   if (on_trial && turn_ % 2 == 0) {
@@ -195,7 +194,7 @@ RowFinder::Found RowFinder::sample(size_t most) {
   return found;
 }
 
-void RowFinder::judge_index(const Found& found, bool by_forest) {
+void RowSearch::judge_index(const Found& found, bool by_forest) {
   trial_found_[by_forest ? 1 : 0] += static_cast<double>(found.rows);
   trial_traversed_[by_forest ? 1 : 0] += static_cast<double>(found.traversed);
   if (turn_ < kTrialTurns || trial_traversed_[0] == 0 || trial_traversed_[1] == 0) return;
@@ -210,7 +209,7 @@ void RowFinder::judge_index(const Found& found, bool by_forest) {
 }
 
 // What a page knows of its rows is made true for those that come back too.
-void RowFinder::give_back(const std::vector<uint8_t>& keep) {
+void RowSearch::give_back(const std::vector<uint8_t>& keep) {
   const ActiveRows& rows = active_.rows();
   const std::vector<double>& w = active_.weights();
   const double w_norm = std::sqrt(squared(w));
@@ -231,12 +230,12 @@ void RowFinder::give_back(const std::vector<uint8_t>& keep) {
   active_.keep(keep);
 }
 
-void RowFinder::save(FieldWriter& to) const {
+void RowSearch::save(FieldWriter& to) const {
   visit_fields(*this, to);
   to("scanned", scan_.position());
 }
 
-void RowFinder::restore(FieldReader& from) {
+void RowSearch::restore(FieldReader& from) {
   visit_fields(*this, from);
   const auto scanned = from.take<size_t>("scanned");
   if (scanned >= std::max<size_t>(1, notes_.pages())) from.refuse_value("scanned");

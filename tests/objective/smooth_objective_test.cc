@@ -1,5 +1,5 @@
 // Value, gradient, Hessian products and bounds against finite differences and the definitions, written out densely.
-#include "objective/row_sums.h"
+#include "objective/smooth_objective.h"
 
 #include <gtest/gtest.h>
 
@@ -19,15 +19,15 @@ class RowSumsOf : public testing::TestWithParam<std::tuple<const char*, size_t>>
     data_.rows[5].weight = 2;
   }
   static std::string loss() { return std::get<0>(GetParam()); }
-  static size_t lanes() { return std::get<1>(GetParam()); }
+  static size_t accumulators() { return std::get<1>(GetParam()); }
 
-  void pass(RowSums& sums) const {
+  void pass(SmoothObjective& sums) const {
     Block block;
     for (uint32_t i = 0; i < chunks_.size(); ++i) {
       block.chunks.push_back(&chunks_[i]);
       block.numbers.push_back(i);
     }
-    for (size_t lane = 0; lane < lanes(); ++lane) sums.add(block, lane);
+    for (size_t accumulator = 0; accumulator < accumulators(); ++accumulator) sums.add(block, accumulator);
   }
   double value_at(const std::vector<double>& weights) const {
     double value = 0;
@@ -50,7 +50,7 @@ class RowSumsOf : public testing::TestWithParam<std::tuple<const char*, size_t>>
     return weights;
   }
   std::vector<double> gradient_at(const std::vector<double>& weights) const {
-    RowSums sums(problem_, problem_.tasks[0], lanes());
+    SmoothObjective sums(problem_, problem_.tasks[0], accumulators());
     sums.begin_evaluation(weights, false);
     pass(sums);
     std::vector<double> gradient(weights.size());
@@ -72,7 +72,7 @@ class RowSumsOf : public testing::TestWithParam<std::tuple<const char*, size_t>>
 
 TEST_P(RowSumsOf, HaveTheValueOfTheirDefinition) {
   const std::vector<double> weights = some_weights(1);
-  RowSums sums(problem_, problem_.tasks[0], lanes());
+  SmoothObjective sums(problem_, problem_.tasks[0], accumulators());
   sums.begin_evaluation(weights, false);
   pass(sums);
   double square = 0;
@@ -97,7 +97,7 @@ TEST_P(RowSumsOf, HaveTheGradientOfFiniteDifferences) {
 TEST_P(RowSumsOf, HaveTheHessianOfFiniteDifferences) {
   const std::vector<double> weights = some_weights(3);
   const std::vector<double> direction = some_weights(4);
-  RowSums sums(problem_, problem_.tasks[0], lanes());
+  SmoothObjective sums(problem_, problem_.tasks[0], accumulators());
   sums.begin_evaluation(weights, false);
   pass(sums);
   std::vector<double> diagonal(weights.size());
@@ -128,7 +128,7 @@ TEST_P(RowSumsOf, BoundTheOptimumFromBelowAndByNoMoreThanHalfTheSquaredGradient)
   const double best = reference_optimum(loss(), rows_).primal;
   for (uint32_t seed = 1; seed < 20; ++seed) {
     const std::vector<double> weights = some_weights(seed);
-    RowSums sums(problem_, problem_.tasks[0], lanes());
+    SmoothObjective sums(problem_, problem_.tasks[0], accumulators());
     sums.begin_evaluation(weights, false);
     pass(sums);
     double v2 = 0;
@@ -145,7 +145,7 @@ TEST_P(RowSumsOf, BoundTheOptimumFromBelowAndByNoMoreThanHalfTheSquaredGradient)
 TEST_P(RowSumsOf, KnowTheLossesBetweenTwoEvaluations) {
   const std::vector<double> from = some_weights(5);
   const std::vector<double> to = some_weights(6);
-  RowSums sums(problem_, problem_.tasks[0], lanes());
+  SmoothObjective sums(problem_, problem_.tasks[0], accumulators());
   sums.begin_evaluation(from, false);
   pass(sums);
   sums.begin_evaluation(to, true);

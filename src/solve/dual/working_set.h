@@ -16,7 +16,7 @@ namespace linblock {
 inline constexpr size_t kRowWork = 8;
 
 // What steps have added to the dual, and the nonzeros they looked at: the price of progress.
-struct Yield {
+struct Progress {
   double gain = 0;
   double work = 0;
   double rate() const { return work > 0 ? gain / work : 0; }
@@ -27,21 +27,23 @@ struct Yield {
   }
 };
 
-class KeptRows {
+class WorkingSet {
  public:
   // In a row's Duals::rest: it is kept.
   static constexpr uint8_t kMark = 0x80;
 
-  KeptRows() = default;
-  KeptRows(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident);
+  WorkingSet() = default;
+  WorkingSet(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident);
 
   bool wanted() const { return cache_.capacity() > 0; }
   const RowCache& rows() const { return cache_; }
   void begin_pass();
 
   // Keeps a row that is worth more than the least worthy of those kept, which then go; for each byte that it takes.
-  void offer(RowCache::Origin origin, const EncodedRow& row, float worth, Duals& duals);
-  void set_worth(size_t number, float worth) { worths_[number] = worth / static_cast<float>(cache_.bytes_of(number)); }
+  void offer(RowCache::Origin origin, const EncodedRow& row, float priority, Duals& duals);
+  void set_priority(size_t number, float priority) {
+    priorities_[number] = priority / static_cast<float>(cache_.bytes_of(number));
+  }
 
   // Those that are not clearly at a bound.
   bool active(size_t number) const { return active_[number] != 0; }
@@ -51,10 +53,10 @@ class KeptRows {
   // reading counts as well: the work due grows with that on fresh rows, faster or slower as the last rounds were worth
   // it. `idle`: how many seconds go by unused for each second of work, so much less does work cost.
   void set_idle(double idle) { idle_ = idle; }
-  void worked_on_fresh(const Yield& yield);
+  void worked_on_fresh(const Progress& yield);
   bool round_is_due();
-  void worked_on_kept(const Yield& yield);
-  void stop_rounds() { credit_ = 0; }
+  void worked_on_kept(const Progress& yield);
+  void stop_rounds() { work_due_ = 0; }
 
   // Of the last round over kept rows: the largest and smallest projected gradient.
   double top = 0;
@@ -66,23 +68,23 @@ class KeptRows {
  private:
   static void visit_fields(auto& self, auto&& field) {
     field("active", std::span(self.active_));
-    field("worths", std::span(self.worths_));
-    field("least_worth", self.least_worth_);
+    field("priorities", std::span(self.priorities_));
+    field("least_priority", self.least_priority_);
     field("fresh", self.fresh_);
-    field("credit", self.credit_);
-    field("zeal", self.zeal_);
+    field("work_due", self.work_due_);
+    field("effort", self.effort_);
     field("top", self.top);
     field("bottom", self.bottom);
   }
   void evict(Duals& duals);
 
   RowCache cache_;
-  std::vector<float> worths_;  // of the rows in cache_, for each of their bytes
+  std::vector<float> priorities_;  // of the rows in cache_, for each of their bytes
   std::vector<uint8_t> active_;
-  float least_worth_ = 0;  // what a row must be worth to be kept
-  Yield fresh_;            // of fresh rows since kept ones were last worked on
-  double credit_ = 0;      // work on kept rows that is due
-  double zeal_ = 1;        // work on kept rows for each unit of work on fresh ones
+  float least_priority_ = 0;  // what a row must be worth to be kept
+  Progress fresh_;            // of fresh rows since kept ones were last worked on
+  double work_due_ = 0;       // work on kept rows that is due
+  double effort_ = 1;         // work on kept rows for each unit of work on fresh ones
   double idle_ = 0;
 };
 

@@ -14,10 +14,10 @@ namespace linblock::test {
 
 constexpr uint64_t kPlenty = uint64_t{16} << 20;
 
-class KeptRows {
+class WorkingSet {
  public:
   // Rows are copied, unless `resident` says that they are only pointed to.
-  KeptRows(const Store& store, uint64_t bytes, bool resident = false, bool decoded = false)
+  WorkingSet(const Store& store, uint64_t bytes, bool resident = false, bool decoded = false)
       : chunks_(chunks_of(store, decoded)), cache_(store, bytes, resident ? &chunks_ : nullptr) {}
 
   RowCache& cache() { return cache_; }
@@ -43,7 +43,7 @@ class KeptRows {
       if (keep[i] != 0) left.push_back(expected_[i]);
     expected_ = left;
   }
-  void expect_the_rows_of(const KeptRows& other) { expected_ = other.expected_; }
+  void expect_the_rows_of(const WorkingSet& other) { expected_ = other.expected_; }
 
   // Empty, or the first thing that is not as it should be.
   std::string difference() const {

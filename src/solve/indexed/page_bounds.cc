@@ -1,0 +1,106 @@
+#include "solve/indexed/page_bounds.h"
+
+#include <algorithm>
+
+#include "objective/double_weights.h"
+
+namespace linblock {
+
+namespace {
+
+constexpr size_t kMostLooks = 64;
+constexpr size_t kBytesForLooks = size_t{1} << 20;
+constexpr double kShortest = 1e-300;  // a row of zeros: where the weights are does not matter to it
+
+double way(const std::vector<double>& from, const std::vector<double>& to) {
+  return distance(from, to) * (1 + kMarginRounding);
+}
+
+}  // namespace
+
+size_t PageBounds::most_looks(size_t weights) {
+  return std::clamp<size_t>(kBytesForLooks / sizeof(double) / std::max<size_t>(1, weights), 2, kMostLooks);
+}
+
+void PageBounds::move_to(const std::vector<double>& weights) {
+  at_ = weights;
+  for (size_t i = 0; i < anchors_.size(); ++i) distances_[i] = way(anchors_[i], at_);
+}
+
+bool PageBounds::is_due(uint32_t page, bool thorough) const {
+  const PageBound& note = notes_[page];
+  if (!thorough && note.far != 0 && note.out_rows == 0) return false;
+  return note.safe_radius < 0 || note.out_until < anchor_moved_ || note.safe_radius < distances_[note.looked_at];
+}
+
+uint16_t PageBounds::this_look() {
+  if (!anchors_.empty() && distances_.back() == 0) return static_cast<uint16_t>(anchors_.size() - 1);
+  if (anchors_.size() == most_looks(at_.size())) {
+    // The two oldest become one: what was true around the first is true in a smaller part of it around the second.
+    const double apart = way(anchors_[0], anchors_[1]);
+    for (PageBound& note : notes_) {
+      if (note.looked_at == 0)
+        note.safe_radius -= apart;
+      else
+        --note.looked_at;
+    }
+    anchors_.erase(anchors_.begin());
+    distances_.erase(distances_.begin());
+  }
+  anchors_.push_back(at_);
+  distances_.push_back(0);
+  return static_cast<uint16_t>(anchors_.size() - 1);
+}
+
+void PageBounds::put(uint32_t page, PageBound note) {
+  note.looked_at = this_look();
+  notes_[page] = note;
+}
+
+uint64_t PageBounds::outliers() const {
+  uint64_t sum = 0;
+  for (const PageBound& note : notes_) sum += note.out_rows;
+  return sum;
+}
+
+double PageBounds::out_cost() const {
+  double sum = 0;
+  for (const PageBound& note : notes_) sum += note.out_cost;
+  return sum;
+}
+
+void PageBounds::begin_returns(const std::vector<double>& weights) {
+  ways_.resize(anchors_.size());
+  for (size_t i = 0; i < anchors_.size(); ++i) ways_[i] = way(anchors_[i], weights);
+}
+
+void PageBounds::give_back(uint32_t page, double slack, double norm) {
+  PageBound& note = notes_[page];
+  note.safe_radius = std::min(note.safe_radius, slack / std::max(norm, kShortest) - ways_[note.looked_at]);
+  if (slack < kFar) note.far = 0;
+}
+
+void PageBounds::give_back_outlier(uint32_t page, double slack, double norm, double cost) {
+  PageBound& note = notes_[page];
+  note.out_until = std::min(note.out_until, anchor_moved_ + slack / std::max(norm, kShortest));
+  note.out_cost += cost;
+  ++note.out_rows;
+}
+
+void PageBounds::save(FieldWriter& to) const {
+  visit_fields(*this, to);
+  for (size_t i = 0; i < anchors_.size(); ++i) to(numbered("look", i), anchors_[i]);
+}
+
+void PageBounds::restore(FieldReader& from) {
+  visit_fields(*this, from);
+  if (distances_.size() > most_looks(at_.size())) from.refuse_value("distances");
+  anchors_.assign(distances_.size(), std::vector<double>(at_.size()));
+  for (size_t i = 0; i < anchors_.size(); ++i) from(numbered("look", i), std::span(anchors_[i]));
+  for (const PageBound& note : notes_) {
+    const bool never = note.looked_at == 0 && note.safe_radius < 0;
+    if (!never && note.looked_at >= anchors_.size()) from.refuse_value("pages.looked_at");
+  }
+}
+
+}  // namespace linblock
