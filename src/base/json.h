@@ -120,7 +120,7 @@ class JsonItem {
  public:
   template <class Value>
   requires(std::constructible_from<Json, Value> && !std::same_as<std::remove_cvref_t<Value>, JsonItem>)
-      JsonItem(Value&& value)
+      JsonItem(Value&& value)  // NOLINT(bugprone-forwarding-reference-overload): another JsonItem is excluded
       : value_(std::forward<Value>(value)) {}
   JsonItem(std::initializer_list<JsonItem> items) : value_(items) {}
 

@@ -68,9 +68,9 @@ std::string set_from_json(const std::vector<Setting>& settings, const Json& obje
   for (const auto& [name, value] : object.members()) {
     const auto found = std::find_if(settings.begin(), settings.end(),
                                     [&name = name](const Setting& setting) { return setting.name == name; });
-    if (found == settings.end()) return "there is no setting '" + name + "'";
+    if (found == settings.end()) return fmt::format("there is no setting '{}'", name);
     const std::string wrong = found->set(value.is_text() ? value.text() : value.dump());
-    if (!wrong.empty()) return name + ": " + wrong;
+    if (!wrong.empty()) return fmt::format("{}: {}", name, wrong);
   }
   return {};
 }

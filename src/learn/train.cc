@@ -321,7 +321,9 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                {"gap", summary.certified() ? Json(summary.largest_gap()) : Json(nullptr)},
                {"plan", summary.plan.describe()}};
   AnyLoss loss = options.loss;
-  for (const Setting& setting : settings_of(loss)) json[setting.name] = setting.get();
+  json.update(to_json(settings_of(loss)));
+  AnyMethod method = options.solve.method;
+  json["solver_options"] = to_json(settings_of(method));
   add_truncated(summary, json);
   for (const Sigmoid& sigmoid : report.model.calibration)
     json["calibration"].push_back({sigmoid.slope, sigmoid.offset});

@@ -22,10 +22,10 @@ struct HeldOut {
   uint32_t first = 0;
   uint32_t last = 0;  // not one of them
   // Outliers, while a convex problem without them is solved. They are not a fold: nobody is tested on them.
-  const RowSet* also = nullptr;
+  const RowSet* outliers = nullptr;
 
   bool holds(uint64_t row_id) const {
-    if (also != nullptr && also->has(row_id)) return true;
+    if (outliers != nullptr && outliers->has(row_id)) return true;
     if (parts == 0) return false;
     const uint32_t part = part_of(seed, row_id, parts);
     return part >= first && part < last;

@@ -45,8 +45,8 @@ TEST(RowSet, AddsToTheRowsThatAreHeldOut) {
   set.set(5);
   set.set(50);
   HeldOut both = fold;
-  both.also = &set;
-  const HeldOut only{.also = &set};
+  both.outliers = &set;
+  const HeldOut only{.outliers = &set};
   for (uint64_t id = 0; id < 100; ++id) {
     EXPECT_EQ(only.holds(id), set.has(id));
     EXPECT_EQ(both.holds(id), set.has(id) || fold.holds(id));

@@ -14,7 +14,7 @@ using namespace test;  // NOLINT: the tests' own words
 constexpr double kCost = 0.1;
 constexpr double kExactly = 1e-6;
 
-class KeptRowsReach : public testing::TestWithParam<std::tuple<const char*, bool>> {
+class WorkingSetReach : public testing::TestWithParam<std::tuple<const char*, bool>> {
  protected:
   static void solve_and_expect(const Problem& problem, const Dual& method, const ReferenceOptimum& best) {
     Context context = context_with(streaming_memory(problem));
@@ -39,7 +39,7 @@ class KeptRowsReach : public testing::TestWithParam<std::tuple<const char*, bool
   }
 };
 
-TEST_P(KeptRowsReach, TheReferenceOptimumInAnyRoundsAndAnyShareOfTheMemory) {
+TEST_P(WorkingSetReach, TheReferenceOptimumInAnyRoundsAndAnyShareOfTheMemory) {
   const auto& [loss, few_features] = GetParam();
   const ManyChunks rows = few_features ? ManyChunks::with_few_features() : ManyChunks(24);
   const double cost = few_features ? kCost / 30 : kCost;
@@ -57,7 +57,7 @@ TEST_P(KeptRowsReach, TheReferenceOptimumInAnyRoundsAndAnyShareOfTheMemory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, KeptRowsReach,
+INSTANTIATE_TEST_SUITE_P(All, WorkingSetReach,
                          testing::Combine(testing::Values("hinge", "squared-hinge", "logistic"), testing::Bool()));
 
 class DualsInAFileReach : public testing::TestWithParam<const char*> {};

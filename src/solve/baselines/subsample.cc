@@ -130,13 +130,13 @@ class SubsampleSolver : public Solver {
 
   // Estimates leave out rows that rest, so they only say when a look at all of the part is worth it.
   void certify_part() {
-    std::vector<Certify::One> those;
+    std::vector<Certify::Job> those;
     for (size_t i = 0; i < tasks_.size(); ++i)
       those.push_back({.task = &setup_.problem.tasks[i], .solution = &setup_.solutions[i], .replace_above = settled()});
     certify_.begin(std::move(those), order_);
   }
   bool is_settled() const {
-    return std::all_of(certify_.those().begin(), certify_.those().end(),
+    return std::all_of(certify_.jobs().begin(), certify_.jobs().end(),
                        [&](const auto& one) { return one.certificate.gap() <= settled(); });
   }
   void certify_whole(Termination why) {

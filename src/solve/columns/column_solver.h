@@ -186,7 +186,7 @@ class ColumnSolver : public Solver {
   // Of the pass in work.
   int pass_ = 1;
   size_t blocks_ = 0;
-  std::vector<typename Tasks<Descent>::One*> in_work_;
+  std::vector<typename Tasks<Descent>::TaskRun*> in_work_;
   Reading reading_ = Reading::none;
   std::vector<Descent*> read_;           // that a reading is for
   std::vector<const Solution*> starts_;  // of a warm start

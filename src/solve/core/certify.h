@@ -24,7 +24,7 @@ class Certify {
   // Weights to be certified. Those whose gap is above `replace_above` will be gone on from: they are set to v, unless
   // they have drifted from it by next to nothing. `mean`: other weights, which become the solution's where they are
   // better and nothing will be gone on from.
-  struct One {
+  struct Job {
     const Task* task = nullptr;
     Solution* solution = nullptr;
     std::optional<double> replace_above = {};
@@ -36,18 +36,18 @@ class Certify {
 
   // One reading for as many tasks as have room for their v, or several where not even one has. `order`: of these rows
   // alone, where they are all that is held.
-  void begin(std::vector<One> those, std::optional<BlockOrder> order = {});
+  void begin(std::vector<Job> jobs, std::optional<BlockOrder> order = {});
   // Every task, as it is.
   void begin_all();
 
-  bool in_work() const { return begin_ < those_.size(); }
+  bool in_work() const { return begin_ < jobs_.size(); }
   Pass next();
   void work(const Block& block);
   void end_pass();
   // Frees the memory of v.
   void clear() { certifiers_ = {}; }
 
-  const std::vector<One>& those() const { return those_; }
+  const std::vector<Job>& jobs() const { return jobs_; }
   std::vector<Certificate> certificates() const;
   // Of the last pass.
   std::vector<PartOfV> v() const;
@@ -55,15 +55,15 @@ class Certify {
  private:
   using Certifiers = std::variant<std::vector<Certifier>, std::vector<ClassCertifier>>;
 
-  std::span<One> batch() { return std::span(those_).subspan(begin_, std::min(at_once_, those_.size() - begin_)); }
+  std::span<Job> batch() { return std::span(jobs_).subspan(begin_, std::min(at_once_, jobs_.size() - begin_)); }
   void make_certifiers();
   size_t passes() const;
   template <class AnyCertifier>
-  bool settle(One& one, const AnyCertifier& certifier);
-  void set_range(One& one, const Certifier::Range& range) const;
+  bool adopt(Job& job, const AnyCertifier& certifier);
+  void set_range(Job& job, const Certifier::Range& range) const;
 
   const Setup setup_;
-  std::vector<One> those_;
+  std::vector<Job> jobs_;
   BlockOrder order_;
   size_t at_once_ = 1;
   size_t begin_ = 0;   // of the tasks that are certified together now

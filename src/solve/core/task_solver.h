@@ -33,7 +33,7 @@ class TaskSolver : public Solver {
     else
       begin_certificates(end.limit.has_value());
     if (certify_.in_work()) return std::nullopt;
-    for (size_t i = 0; i < tasks_.due().size(); ++i) tasks_.due()[i]->certificate = certify_.those()[i].certificate;
+    for (size_t i = 0; i < tasks_.due().size(); ++i) tasks_.due()[i]->certificate = certify_.jobs()[i].certificate;
     PassReport report;
     tasks_.end_certificates(setup_.options, report);
     if (report.tasks_left == 0)
@@ -64,7 +64,7 @@ class TaskSolver : public Solver {
  private:
   void begin_certificates(bool last) {
     last_ = last;
-    std::vector<Certify::One> those;
+    std::vector<Certify::Job> those;
     for (auto* task : tasks_.choose_due(setup_.options, waits(), last))
       those.push_back({.task = &task->task,
                        .solution = &task->solution,

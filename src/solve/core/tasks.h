@@ -17,7 +17,7 @@ namespace linblock {
 template <class Descent>
 class Tasks {
  public:
-  struct One {
+  struct TaskRun {
     const Task& task;
     Solution& solution;
     Descent descent;
@@ -42,13 +42,13 @@ class Tasks {
 
   // Estimates are of losses before a step, and so too high: certificates are tried early where `gap_ratio` is small.
   Descent& add(const Task& task, Solution& solution, Descent descent, double gap_ratio) {
-    tasks_.push_back(std::unique_ptr<One>(
-        new One{.task = task, .solution = solution, .descent = std::move(descent), .gap_ratio = gap_ratio}));
+    tasks_.push_back(std::unique_ptr<TaskRun>(
+        new TaskRun{.task = task, .solution = solution, .descent = std::move(descent), .gap_ratio = gap_ratio}));
     return tasks_.back()->descent;
   }
 
-  std::vector<One*> in_work() const {
-    std::vector<One*> found;
+  std::vector<TaskRun*> in_work() const {
+    std::vector<TaskRun*> found;
     for (const auto& task : tasks_)
       if (!task->done) found.push_back(task.get());
     return found;
@@ -62,25 +62,25 @@ class Tasks {
 
   // After a pass: what may be within the tolerance is due for a certificate, and everything after the last pass.
   // `waits`: a certificate is a reading, and waits for others that are due.
-  const std::vector<One*>& choose_due(const SolveOptions& options, bool waits, bool last) {
-    const std::vector<One*> tasks = in_work();
-    for (One* task : tasks) {
+  const std::vector<TaskRun*>& choose_due(const SolveOptions& options, bool waits, bool last) {
+    const std::vector<TaskRun*> tasks = in_work();
+    for (TaskRun* task : tasks) {
       const double w2 = task->descent.squared_weights();
       task->primal = 0.5 * w2 + task->descent.losses();
       task->dual = task->descent.dual_values() - 0.5 * w2;
     }
     due_.clear();
-    for (One* task : tasks)
+    for (TaskRun* task : tasks)
       if (last || task->estimated_gap() * task->gap_ratio <= options.tolerance) due_.push_back(task);
     const bool enough = static_cast<double>(due_.size()) >= kShareDue * static_cast<double>(tasks.size());
     if (!last && waits && !enough) due_.clear();
     return due_;
   }
-  const std::vector<One*>& due() const { return due_; }
+  const std::vector<TaskRun*>& due() const { return due_; }
   // The certificates of those due are known: what they make of the tasks, and of the report.
   void end_certificates(const SolveOptions& options, PassReport& report) {
-    for (One* one : due_) {
-      One& task = *one;
+    for (TaskRun* one : due_) {
+      TaskRun& task = *one;
       const double gap = task.certificate.gap();
       if (const double estimate = task.estimated_gap(); estimate > 0 && std::isfinite(estimate))
         task.gap_ratio = std::clamp(gap / estimate, 0.1, most_gap_ratio_);
@@ -115,7 +115,7 @@ class Tasks {
   template <class Restore>
   void restore(FieldReader& from, const Restore& restore_descent) {
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      One& task = *tasks_[i];
+      TaskRun& task = *tasks_[i];
       const std::string name = numbered("task", i);
       from(name, task);
       if (task.done && task.certificate.contradicts_itself()) from.refuse("contradicts itself");
@@ -130,8 +130,8 @@ class Tasks {
   static constexpr double kShareDue = 0.5;  // of the tasks, before a reading is spent on their certificates
 
   double most_gap_ratio_;
-  std::vector<std::unique_ptr<One>> tasks_;  // at fixed places: descents point to their solutions
-  std::vector<One*> due_;                    // for a certificate
+  std::vector<std::unique_ptr<TaskRun>> tasks_;  // at fixed places: descents point to their solutions
+  std::vector<TaskRun*> due_;                    // for a certificate
 };
 
 }  // namespace linblock

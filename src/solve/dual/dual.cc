@@ -134,7 +134,7 @@ class DualSolver : public TaskSolver<DualDescent> {
   bool duals_in_file_ = false;
   // Of the pass in work.
   int pass_ = 1;
-  std::vector<Tasks<DualDescent>::One*> in_work_;
+  std::vector<Tasks<DualDescent>::TaskRun*> in_work_;
   DualDescent::Rounds rounds_;
 };
 

@@ -112,7 +112,7 @@ class CrammerSingerSolver : public TaskSolver<ClassDescent> {
          human_bytes(bytes), human_bytes(setup_.plan.bytes("duals")));
   }
 
-  std::vector<Tasks<ClassDescent>::One*> in_work_;
+  std::vector<Tasks<ClassDescent>::TaskRun*> in_work_;
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ class TruncatedSolver : public Solver {
           return convex;
         }()),
         tasks_(setup.problem.tasks.size()) {
-    for (One& task : tasks_) task.known = task.found = RowSet(problem_.store->info().next_row_id);
+    for (TruncatedTask& task : tasks_) task.known = task.found = RowSet(problem_.store->info().next_row_id);
   }
 
   std::optional<Pass> next(const Position& at) override {
@@ -88,7 +88,7 @@ class TruncatedSolver : public Solver {
     own.pass -= passes_;
     std::optional<PassReport> report = convex_->solver->end_pass(own);
     // As a pass of the whole, with all tasks.
-    for (const One& task : tasks_)
+    for (const TruncatedTask& task : tasks_)
       if (report && task.done) report->add_task(task.certificate.primal, task.certificate.dual);
     return report;
   }
@@ -96,7 +96,7 @@ class TruncatedSolver : public Solver {
   // Those of the convex problem while it is solved; after a reading, the best so far.
   std::vector<std::span<const float>> weights() const override {
     std::vector<std::span<const float>> weights;
-    for (const One& task : tasks_) weights.emplace_back(task.accepted);
+    for (const TruncatedTask& task : tasks_) weights.emplace_back(task.accepted);
     if (!convex_) return weights;
     const auto own = convex_->solver->weights();
     for (size_t k = 0; k < own.size(); ++k) weights[convex_->those[k]] = own[k];
@@ -107,7 +107,7 @@ class TruncatedSolver : public Solver {
     summary.termination = limit_;
     summary.truncate = problem_.truncate;
     summary.column_steps = column_steps_;
-    for (const One& task : tasks_) {
+    for (const TruncatedTask& task : tasks_) {
       summary.certificates.push_back(task.certificate);
       summary.truncated.push_back(task.result);
       summary.support_vectors.push_back(task.support_vectors);
@@ -149,7 +149,7 @@ class TruncatedSolver : public Solver {
   }
 
  private:
-  struct One {
+  struct TruncatedTask {
     RowSet known;                 // OUT(w^t): what the convex problem leaves out
     RowSet found;                 // OUT of the weights that a reading looks at
     std::vector<float> accepted;  // w^t
@@ -205,7 +205,7 @@ class TruncatedSolver : public Solver {
     part.tasks.clear();
     for (const size_t i : those) {
       part.tasks.push_back(convex_problem_.tasks[i]);
-      part.tasks.back().held_out.also = &tasks_[i].known;
+      part.tasks.back().held_out.outliers = &tasks_[i].known;
     }
     return part;
   }
@@ -220,8 +220,8 @@ class TruncatedSolver : public Solver {
   // From what the caller gave, or from the convex problem with all rows, about solved. (The paper begins with the
   // convex solution of a small sample: rows of a kind that the sample has none of are outliers then, for ever.)
   void begin() {
-    const bool given = std::any_of(solutions_.begin(), solutions_.end(), [&](const Solution& one) {
-      return is_dual() ? !one.duals.empty() : !one.weights.empty();
+    const bool given = std::any_of(solutions_.begin(), solutions_.end(), [&](const Solution& solution) {
+      return is_dual() ? !solution.duals.empty() : !solution.weights.empty();
     });
     begun_ = given ? 0 : 1;
     reading_due_ = given;
@@ -267,13 +267,13 @@ class TruncatedSolver : public Solver {
     convex_.reset();
   }
 
-  double tolerance_of(const One& task) const {
+  double tolerance_of(const TruncatedTask& task) const {
     return task.exact ? std::max(kExact * options_.tolerance, std::min(options_.tolerance, kLeastTolerance))
                       : options_.tolerance;
   }
 
-  // One reading at the weights as they are: outliers and objectives, and from them what becomes of each task. The rows
-  // come from memory where the convex solver keeps them there.
+  // TruncatedTask reading at the weights as they are: outliers and objectives, and from them what becomes of each task.
+  // The rows come from memory where the convex solver keeps them there.
   Pass look() {
     looked_at_ = in_work();
     readings_.clear();
@@ -299,7 +299,7 @@ class TruncatedSolver : public Solver {
     readings_.reserve(looked_at_.size());
     for (size_t k = 0; k < looked_at_.size(); ++k) {
       Solution& solution = solutions_[looked_at_[k]];
-      One& task = tasks_[looked_at_[k]];
+      TruncatedTask& task = tasks_[looked_at_[k]];
       if (is_dual())
         going_on_[k] = solution.weights_of_duals.empty() ? solution.weights : std::move(solution.weights_of_duals);
       solution.weights_of_duals = {};
@@ -328,7 +328,7 @@ class TruncatedSolver : public Solver {
     going_on_.clear();
     PassReport report{.tasks_left = in_work().size()};
     report.truncated.emplace();
-    for (const One& task : tasks_) {
+    for (const TruncatedTask& task : tasks_) {
       report.add_task(task.convex, task.certificate.dual);
       report.truncated->objective += task.result.objective;
       report.truncated->outliers += task.result.outliers;
@@ -346,7 +346,7 @@ class TruncatedSolver : public Solver {
 
   // `last`: there will be no further step.
   void decide(size_t i, const OutlierReading& reading, bool last, std::vector<float>& going_on) {
-    One& task = tasks_[i];
+    TruncatedTask& task = tasks_[i];
     Solution& solution = solutions_[i];
     const bool first = solved_ == *begun_;
     const double fall = task.result.objective - reading.objective();
@@ -426,7 +426,7 @@ class TruncatedSolver : public Solver {
   std::vector<Solution>& solutions_;  // of tasks in a convex problem they are there
   Rows& rows_;
   const Problem convex_problem_;  // the same losses, whole
-  std::vector<One> tasks_;
+  std::vector<TruncatedTask> tasks_;
   std::unique_ptr<Convex> convex_;  // in work; none: a reading is, or nothing
   ColumnSteps column_steps_;
   std::optional<int> begun_;  // convex problems before the first reading

@@ -25,7 +25,7 @@ constexpr uint64_t kDenseShare = 4;        // of a tree's memory, for a place fo
 constexpr uint64_t kChunksOnTheirWay = 4;  // as built, laid out, compressed, and waiting; for each thread and two more
 
 // What is to be made: an index that is there keeps what is not asked to change.
-struct Wanted {
+struct IndexShape {
   ForestInfo forest;
   uint64_t seed = 1;
   std::optional<StoreInfo> old = {};  // what is there, if it can be read
@@ -33,10 +33,10 @@ struct Wanted {
   bool nothing_to_do = false;
 };
 
-Wanted resolve(const Store& rows, const ForestOptions& options) {
+IndexShape resolve(const Store& rows, const ForestOptions& options) {
   const StoreInfo& info = rows.info();
-  Wanted wanted;
-  std::optional<StoreInfo>& old = wanted.old;
+  IndexShape shape;
+  std::optional<StoreInfo>& old = shape.old;
   if (path_kind(manifest_path(index_path(rows.path()))) != PathKind::absent) try {
       old = read_manifest(index_path(rows.path()));
       if (old->axis != Axis::forest) old.reset();
@@ -47,13 +47,13 @@ Wanted resolve(const Store& rows, const ForestOptions& options) {
     }
   const ForestInfo made =
       old ? old->forest : ForestInfo{.tree_rows = kDefaultTreeRows, .branch = kDefaultBranch, .bias = -1};
-  ForestInfo& forest = wanted.forest;
+  ForestInfo& forest = shape.forest;
   forest.tree_rows = options.tree_rows.value_or(made.tree_rows);
   forest.branch = options.branch.value_or(made.branch);
   forest.bias = options.bias.value_or(made.bias);
   if (forest.bias < 0) forest.bias = -1;
   forest.page_bytes = options.page_bytes.value_or(made.page_bytes);
-  wanted.seed = options.seed.value_or(old ? old->seed : 1);
+  shape.seed = options.seed.value_or(old ? old->seed : 1);
   if (forest.tree_rows == 0)
     fail(ErrorKind::usage, {give_at_least("tree_rows", "1")}, "a tree of an index has at least one row");
   if (forest.branch < format::kLeastBranch || forest.branch > format::kMostBranch)
@@ -63,30 +63,30 @@ Wanted resolve(const Store& rows, const ForestOptions& options) {
     fail(ErrorKind::usage, "`page_bytes` is {}, and must be from {} to {}", forest.page_bytes,
          format::kSmallestChunkBytes, kMostPageBytes);
   const bool same = old && !options.force && forest.tree_rows == made.tree_rows && forest.branch == made.branch &&
-                    forest.bias == made.bias && forest.page_bytes == made.page_bytes && wanted.seed == old->seed;
+                    forest.bias == made.bias && forest.page_bytes == made.page_bytes && shape.seed == old->seed;
   const ForestState state = same ? forest_state(info, *old) : ForestState::stale;
-  wanted.nothing_to_do = state == ForestState::fresh;
-  wanted.extend = state == ForestState::behind;
+  shape.nothing_to_do = state == ForestState::fresh;
+  shape.extend = state == ForestState::behind;
   forest.rows_seal = info.seal;
   forest.removed_number = info.removed.number;
   forest.removed_checksum = info.removed.checksum;
-  if (wanted.extend) forest.covered = made.covered;
-  return wanted;
+  if (shape.extend) forest.covered = made.covered;
+  return shape;
 }
 
 // Which chunks make a tree, and how the memory is shared out.
 class ForestPlan {
  public:
-  ForestPlan(const Store& rows, const Wanted& wanted, const ForestOptions& options) : rows_(rows), wanted_(wanted) {
+  ForestPlan(const Store& rows, const IndexShape& shape, const ForestOptions& options) : rows_(rows), shape_(shape) {
     const StoreInfo& info = rows.info();
-    if (wanted.extend) page_bytes = wanted.old->chunk_bytes;
+    if (shape.extend) page_bytes = shape.old->chunk_bytes;
     for (size_t chunk = 0; chunk < rows.chunks().size(); ++chunk)
-      if (rows.chunks()[chunk].segment >= wanted.forest.covered.size()) chunks_.push_back(static_cast<uint32_t>(chunk));
+      if (rows.chunks()[chunk].segment >= shape.forest.covered.size()) chunks_.push_back(static_cast<uint32_t>(chunk));
     for (const uint32_t chunk : chunks_) {
       total_rows_ += rows.chunks()[chunk].rows;
       raw_bytes_ += rows.chunks()[chunk].raw_bytes;
     }
-    trees_ = std::max<uint64_t>(1, (total_rows_ + wanted.forest.tree_rows - 1) / wanted.forest.tree_rows);
+    trees_ = std::max<uint64_t>(1, (total_rows_ + shape.forest.tree_rows - 1) / shape.forest.tree_rows);
     if (page_bytes == 0) choose_page_bytes();
     uint64_t largest = page_bytes;
     uint64_t least_tree = 0;
@@ -144,7 +144,7 @@ class ForestPlan {
 
  private:
   void choose_page_bytes() {
-    page_bytes = wanted_.forest.page_bytes;
+    page_bytes = shape_.forest.page_bytes;
     if (page_bytes == 0)
       page_bytes =
           std::clamp(kRowsPerPage * raw_bytes_ / std::max<uint64_t>(1, total_rows_), kDefaultPageBytes, kMostPageBytes);
@@ -156,7 +156,7 @@ class ForestPlan {
     const uint64_t pivots = std::min<uint64_t>(chunk.rows, uint64_t{4} * chunk.raw_bytes / page_bytes + 1);
     const uint64_t nonzeros = chunk.rows == 0 ? 0 : chunk.nonzeros / chunk.rows + 1;
     return chunk.memory_bytes(true) + chunk.rows * kTreeBytesPerRow +
-           pivots * (16 * nonzeros + uint64_t{4} * wanted_.forest.branch + 256);
+           pivots * (16 * nonzeros + uint64_t{4} * shape_.forest.branch + 256);
   }
   uint64_t bytes_of(const std::vector<uint32_t>& chunks) const {
     uint64_t sum = 0;
@@ -167,12 +167,12 @@ class ForestPlan {
     uint64_t longest = 0;  // rows, about
     for (const uint32_t chunk : chunks_)
       longest = std::max<uint64_t>(longest, rows_.chunks()[chunk].nonzeros / std::max(1U, rows_.chunks()[chunk].rows));
-    const uint64_t branch = wanted_.forest.branch;
+    const uint64_t branch = shape_.forest.branch;
     return PivotProducts::memory_limit(rows_.info().feature_numbers(), dense, branch, 2 * branch * (longest + 1));
   }
 
   void cut() {
-    Random random(wanted_.seed, rows_.info().segments.empty() ? 0 : rows_.info().segments.back().number);
+    Random random(shape_.seed, rows_.info().segments.empty() ? 0 : rows_.info().segments.back().number);
     for (size_t i = chunks_.size(); i > 1; --i) std::swap(chunks_[i - 1], chunks_[random.below(i)]);
     const uint64_t target = (total_rows_ + trees_ - 1) / trees_;
     uint64_t rows = 0;
@@ -190,7 +190,7 @@ class ForestPlan {
   }
 
   const Store& rows_;
-  const Wanted& wanted_;
+  const IndexShape& shape_;
   std::vector<uint32_t> chunks_;
   uint64_t total_rows_ = 0;
   uint64_t raw_bytes_ = 0;
@@ -340,32 +340,32 @@ void note_seconds(const std::string& index, double seconds, bool extended) {
 uint64_t least_forest_memory(const Store& rows, const ForestOptions& options) {
   ForestOptions any = options;
   any.memory_bytes = UINT64_MAX / 2;
-  const Wanted wanted = resolve(rows, any);
-  return ForestPlan(rows, wanted, any).least_bytes;
+  const IndexShape shape = resolve(rows, any);
+  return ForestPlan(rows, shape, any).least_bytes;
 }
 
 ForestReport build_forest(const Store& rows, const ForestOptions& options, const ForestContext& context) {
   const Stopwatch watch;
   expect_rows(rows.info(), rows.path());
-  Wanted wanted = resolve(rows, options);
-  if (wanted.nothing_to_do) {
+  IndexShape shape = resolve(rows, options);
+  if (shape.nothing_to_do) {
     StoreWriter::clean(rows.path(), index_path(rows.path()));
     return {};
   }
-  const ForestPlan plan(rows, wanted, options);
+  const ForestPlan plan(rows, shape, options);
   const StoreInfo& info = rows.info();
-  const uint64_t first_tree = wanted.extend ? wanted.old->forest.trees() : 0;
-  wanted.forest.covered.clear();
+  const uint64_t first_tree = shape.extend ? shape.old->forest.trees() : 0;
+  shape.forest.covered.clear();
   for (const SegmentInfo& segment : info.segments)
-    wanted.forest.covered.push_back({segment.number, segment.directory_checksum});
+    shape.forest.covered.push_back({segment.number, segment.directory_checksum});
   const std::unique_ptr<StoreWriter> writer =
       StoreWriter::index_of(rows,
-                            {.seed = wanted.seed,
+                            {.seed = shape.seed,
                              .shuffle = false,
                              .chunk_bytes = plan.page_bytes,
                              .codec = info.codec,
                              .codec_reason = "as the rows: " + info.codec_reason},
-                            wanted.forest, wanted.extend ? &*wanted.old : nullptr);
+                            shape.forest, shape.extend ? &*shape.old : nullptr);
   ForestReport report = Building(rows, *writer, plan, first_tree, context).run();
   writer->commit();
   // It is done; what cannot be deleted now is deleted by the next writer.
@@ -373,10 +373,10 @@ ForestReport build_forest(const Store& rows, const ForestOptions& options, const
     remove_leftovers(writer->folder(), writer->info());
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
   }
-  report.extended = wanted.extend;
+  report.extended = shape.extend;
   report.rows_per_tree = plan.largest_tree();
   report.seconds = watch.seconds();
-  note_seconds(writer->folder(), report.seconds, wanted.extend);
+  note_seconds(writer->folder(), report.seconds, shape.extend);
   return report;
 }
 
