@@ -64,14 +64,15 @@ struct Everything {
   }
 };
 
+struct TemporaryFolder {
+  std::string path = "/dev/shm/snapshot-fuzz-XXXXXX";
+  TemporaryFolder() { require(::mkdtemp(path.data()) != nullptr); }
+  ~TemporaryFolder() { std::filesystem::remove_all(path); }
+};
+
 const std::string& folder() {
-  static const std::string path = [] {
-    std::string pattern = "/dev/shm/snapshot-fuzz-XXXXXX";
-    require(::mkdtemp(pattern.data()) != nullptr);
-    std::atexit([] { std::filesystem::remove_all(folder()); });
-    return pattern;
-  }();
-  return path;
+  static const TemporaryFolder folder;
+  return folder.path;
 }
 
 template <class T>
