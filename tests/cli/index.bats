@@ -73,6 +73,8 @@ many() { linblock generate clusters -o "$1" --rows "$2" --features 12 --skip "${
   expect 2 "--branch '1'"
   run linblock index s --tree-rows 0
   expect 2 "--tree-rows '0'"
+  run linblock index s --tree-rows 18446744073709551615
+  expect 2 "--tree-rows '18446744073709551615'" "from 1 to 1000000000000"
   run linblock index s --page-bytes 1M
   expect 2 "--page-bytes"
   run linblock index s --bias -3

@@ -54,8 +54,8 @@ IndexShape resolve(const Store& rows, const ForestOptions& options) {
   if (forest.bias < 0) forest.bias = -1;
   forest.page_bytes = options.page_bytes.value_or(made.page_bytes);
   shape.seed = options.seed.value_or(old ? old->seed : 1);
-  if (forest.tree_rows == 0)
-    fail(ErrorKind::usage, {give_at_least("tree_rows", "1")}, "a tree of an index has at least one row");
+  if (forest.tree_rows == 0 || forest.tree_rows > kMostTreeRows)
+    fail(ErrorKind::usage, "`tree_rows` {}: a tree of an index has 1 to {} rows", forest.tree_rows, kMostTreeRows);
   if (forest.branch < format::kLeastBranch || forest.branch > format::kMostBranch)
     fail(ErrorKind::usage, "`branch` is {}, and must be from {} to {}", forest.branch, format::kLeastBranch,
          format::kMostBranch);

@@ -12,6 +12,8 @@
 
 namespace linblock {
 
+inline constexpr uint64_t kMostTreeRows = 1'000'000'000'000;
+
 // What is not given is as in the index that is there, or the default.
 struct ForestOptions {
   std::optional<uint64_t> tree_rows = {};   // about so many rows a tree
@@ -26,7 +28,7 @@ struct ForestOptions {
   static constexpr auto options() {
     return std::tuple{
         option("tree_rows", &ForestOptions::tree_rows, "N",
-               "Rows per tree, about; fewer in little memory (default: 100000)", {.from = 1}),
+               "Rows per tree, about; fewer in little memory (default: 100000)", {.from = 1, .to = kMostTreeRows}),
         option("branch", &ForestOptions::branch, "N", "Most pivots of a node (default: 16)",
                {.from = format::kLeastBranch, .to = format::kMostBranch}),
         option_as<std::optional<NumberOrNone<-1>>>("bias", &ForestOptions::bias, "X",
