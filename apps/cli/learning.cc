@@ -111,6 +111,7 @@ TrainObserver TrainingView::observer() {
   };
   observer.plan = [&](const Plan& plan) {
     packing_.finish();
+    release_code_pages();  // parsing and packing are over
     tasks_ = plan.tasks;
     progress_.begin(plan.tasks);
     if (!quietly_) terminal.say("plan: " + plan.describe());

@@ -1,7 +1,9 @@
 #include "base/memory.h"
 
 #include <fmt/format.h>
+#include <link.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -74,5 +76,21 @@ void keep_heap_small() {
 }
 
 void return_free_memory() { ::malloc_trim(0); }
+
+void release_code_pages() {
+  // Code is never written to, so that dropping its pages loses nothing.
+  const auto release = [](dl_phdr_info* info, size_t, void*) {
+    const auto page = static_cast<uintptr_t>(page_bytes());
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      const auto& part = info->dlpi_phdr[i];
+      if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0 || (part.p_flags & PF_W) != 0) continue;
+      const uintptr_t begin = (info->dlpi_addr + part.p_vaddr) / page * page;
+      const uintptr_t end = info->dlpi_addr + part.p_vaddr + part.p_memsz;
+      ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    }
+    return 1;  // the program itself comes first; libraries stay
+  };
+  ::dl_iterate_phdr(release, nullptr);
+}
 
 }  // namespace linblock

@@ -20,5 +20,8 @@ uint64_t permitted_memory_bytes();
 void keep_heap_small();
 // What was freed between things that stay goes back too: for the end of a stage of work.
 void return_free_memory();
+// Unmaps the program's code; what runs next comes back from the page cache. For a program between two stages of work,
+// since code that will not run again counts against the memory limit too.
+void release_code_pages();
 
 }  // namespace linblock
