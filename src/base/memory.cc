@@ -86,7 +86,7 @@ void release_code_pages() {
       if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0 || (part.p_flags & PF_W) != 0) continue;
       const uintptr_t begin = (info->dlpi_addr + part.p_vaddr) / page * page;
       const uintptr_t end = info->dlpi_addr + part.p_vaddr + part.p_memsz;
-      ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+      ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // NOLINT(performance-no-int-to-ptr)
     }
     return 1;  // the program itself comes first; libraries stay
   };
