@@ -83,9 +83,9 @@ def use(program: pathlib.Path):
         cv = call("cv", "x.svm", "--loss", "hinge", "--solver", "copycat", "--max-passes", "3", "--json")
         check('"solver":"copycat"' in cv.replace(" ", ""), "it is in cv")
         # A checkpoint: stopped at once, it resumes, and the option is part of the run's identity.
-        train = ["train", "x.svm", "-o", "m", "--loss", "hinge", "--solver", "copycat", "--max-passes", "40",
-                 "--checkpoint-seconds", "0"]
-        running = subprocess.Popen([program, *train, "--max-passes", "100000"], cwd=folder, stderr=subprocess.PIPE, text=True)
+        long = ["train", "x.svm", "-o", "m", "--loss", "hinge", "--solver", "copycat", "--checkpoint-seconds", "0"]
+        train = [*long, "--max-passes", "40"]
+        running = subprocess.Popen([program, *long, "--max-passes", "100000"], cwd=folder, stderr=subprocess.PIPE, text=True)
         for line in running.stderr:
             if "pass" in line and "3 " in line:
                 break
