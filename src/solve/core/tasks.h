@@ -37,7 +37,7 @@ class Tasks {
     }
   };
 
-  // `most_gap_ratio_`: above 1 where estimates can be too low.
+  // `most_gap_ratio`: above 1 where estimates can be too low.
   explicit Tasks(double most_gap_ratio = 1) : most_gap_ratio_(most_gap_ratio) {}
 
   // Estimates are of losses before a step, and so too high: certificates are tried early where `gap_ratio` is small.
