@@ -158,5 +158,85 @@ TEST(AddScaled, TouchesTheWeightsOfTheRowOnly) {
   EXPECT_EQ(narrow, (std::vector<float>{1, 1.25F, 1, 1, 0}));
 }
 
+// A row of any size and sign, and weights; what the sums of its parts are must not depend on the parts.
+struct GridRow {
+  std::vector<uint32_t> index;
+  std::vector<float> value;
+  std::vector<float> weights;
+  double norms = 0;  // |w| |x|
+};
+
+GridRow grid_row(size_t count, double scale, uint64_t seed) {
+  Random random(seed);
+  GridRow row;
+  row.weights.resize(3 * count + 1);
+  double w2 = 0;
+  double x2 = 0;
+  for (float& weight : row.weights) {
+    weight =
+        static_cast<float>(scale * (random.unit() - 0.5) * std::pow(2.0, static_cast<double>(random.below(30)) - 15));
+    w2 += double{weight} * double{weight};
+  }
+  for (size_t k = 0; k < count; ++k) {
+    row.index.push_back(static_cast<uint32_t>(3 * k + random.below(3)));
+    row.value.push_back(
+        static_cast<float>((random.unit() - 0.5) * std::pow(2.0, static_cast<double>(random.below(20)) - 10)));
+    x2 += double{row.value.back()} * double{row.value.back()};
+  }
+  row.norms = std::sqrt(w2) * std::sqrt(x2);
+  return row;
+}
+
+TEST(GridDot, IsTheSameForAnyCutsOfARow) {
+  for (const double scale : {1e-30, 1e-3, 1.0, 1e6, 1e30})
+    for (const size_t count : {1, 7, 8, 9, 40, 1000}) {
+      const GridRow row = grid_row(count, scale, count);
+      const SumGrid grid(exponent_above(row.norms));
+      const double whole = grid_dot(row.index, row.value, row.weights.data(), grid);
+      Random random(count);
+      for (int trial = 0; trial < 20; ++trial) {
+        double parts = 0;
+        for (size_t begin = 0; begin < count;) {
+          const size_t size = std::min<size_t>(count - begin, 1 + random.below(trial == 0 ? 1 : 40));
+          parts += grid_dot(std::span(row.index).subspan(begin, size), std::span(row.value).subspan(begin, size),
+                            row.weights.data(), grid);
+          begin += size;
+        }
+        ASSERT_EQ(parts, whole) << count << " nonzeros, weights of " << scale;
+      }
+    }
+}
+
+TEST(GridDot, IsNearTheExactSum) {
+  for (const size_t count : {1, 8, 40, 1000}) {
+    const GridRow row = grid_row(count, 1, 100 + count);
+    const double sum = grid_dot(row.index, row.value, row.weights.data(), SumGrid(exponent_above(row.norms)));
+    const double exact = exact_dot(row.index, row.value, row.weights.data());
+    EXPECT_LE(std::abs(sum - exact), 0x1p-23 * row.norms) << count;
+  }
+}
+
+TEST(GridDot, AddsARowAsTheScalarLoopDoesAndReturnsTheSumBefore) {
+  for (const size_t count : {1, 3, 8, 15, 200}) {
+    const GridRow row = grid_row(count, 1, 200 + count);
+    const SumGrid grid(exponent_above(row.norms));
+    std::vector<float> expected = row.weights;
+    add_scaled(row.index, row.value, 0.37F, expected.data());
+    std::vector<float> weights = row.weights;
+    EXPECT_EQ(grid_dot_and_add(row.index, row.value, 0.37F, weights.data(), grid),
+              grid_dot(row.index, row.value, row.weights.data(), grid));
+    EXPECT_EQ(weights, expected) << count;
+  }
+}
+
+TEST(GridDot, HasAnExponentAboveItsBound) {
+  for (const double bound : {1e-300, 0.5, 1.0, 1.5, 2.0, 3e38, 1e200}) {
+    const int exponent = exponent_above(bound);
+    EXPECT_LT(bound, std::ldexp(1.0, exponent));
+    EXPECT_GE(bound, std::ldexp(1.0, exponent - 2));
+  }
+  EXPECT_EQ(SumGrid(exponent_above(0)).round(0), 0);
+}
+
 }  // namespace
 }  // namespace linblock
