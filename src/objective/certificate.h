@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -37,28 +38,63 @@ Certificate certificate_of(const SquaredNorm& w2, const LossSum& losses, const D
 // The part of a row whose features are from `begin` to before `end`.
 Row part_of(const Row& row, size_t begin, size_t end);
 
-// One or more passes over all rows at fixed weights. The primal is that of these very weights; the dual uses
-// v = sum of alpha y x, summed anew in double, so that weights that have drifted from v can never make the gap look
-// smaller than it is. Where v does not fit the memory it is made in ranges of features, one a pass.
+// The sums of a certificate over some rows.
+struct CertificateSums {
+  LossSum losses = {};
+  LossSum losses_of_others = {};  // at other weights, such as a mean
+  DualSum duals = {};
+  LongSum products = {};  // alpha times margin: v.w
+  double products_rounding = 0;
+
+  void add(const CertificateSums& other) {
+    losses.add(other.losses);
+    losses_of_others.add(other.losses_of_others);
+    duals.add(other.duals);
+    products.add(other.products);
+    products_rounding += other.products_rounding;
+  }
+};
+
+// From margins alone: `w2` is of the weights w whose margins are in `sums`, and no v is farther from w than
+// `drift_bound`. `primal_w2` and `losses` may be of other weights.
+Certificate certificate_without_v(const SquaredNorm& primal_w2, const LossSum& losses, const CertificateSums& sums,
+                                  const SquaredNorm& w2, double drift_bound);
+
+// One or more passes over all rows at fixed weights w. The primal is that of these very weights. The dual has one of
+// two forms, and weights that have drifted from v = sum of alpha y x can make the gap look smaller in neither:
+//   with v, summed anew in double:  sum of dual values - 1/2 |v|^2. Where v does not fit the memory it is made in
+//     ranges of features, one a pass.
+//   from margins alone, given a bound e >= |v - w|:  since v.w = sum of alpha_i m_i and |v|^2 = 2 v.w - |w|^2 + |v -
+//   w|^2,
+//     sum of dual values - sum of alpha_i m_i + 1/2 |w|^2 - 1/2 e^2.
 class Certifier {
  public:
-  Certifier(const Problem& problem, const Task& task, size_t features_at_once = std::numeric_limits<size_t>::max());
+  // `drift_bound`: e; v is not made then.
+  Certifier(const Problem& problem, const Task& task, size_t features_at_once = std::numeric_limits<size_t>::max(),
+            std::optional<double> drift_bound = {});
 
   size_t passes() const { return passes_; }
-  void begin_pass(size_t pass);
-  // The two halves of the work on a chunk; they share nothing, so two threads may do one each. Chunks may come in any
-  // order; the sums depend on it in their last digits, so solvers keep to one. Losses are
-  // asked for in the first pass. No duals at all are zeros.
-  // Other weights, such as a mean, may be looked at beside them.
-  void add_losses(const Chunk& chunk, std::span<const double> duals, std::span<const float> weights,
-                  std::span<const float> others = {});
-  void add_duals(const Chunk& chunk, std::span<const double> duals);
-  void end_pass(std::span<const float> weights);
+  // Other weights may be looked at beside them, or there are none.
+  void begin_pass(size_t pass, std::span<const float> weights, std::span<const float> others = {});
 
-  Certificate finish(std::span<const float> weights) const { return finish(weights, losses_); }
-  Certificate finish_others(std::span<const float> others) const { return finish(others, losses_of_others_); }
-  // |v - w|^2: how far the weights have drifted.
-  double drift() const { return drift_; }
+  // The work on a chunk, in parts that share nothing, so that several threads may do them. Losses and what belongs to
+  // them are asked for in the first pass, of some rows at a time; the sums are then added in the order of the rows.
+  // No duals at all are zeros.
+  CertificateSums sums_of(const Chunk& chunk, size_t first_row, size_t end_row, std::span<const double> duals,
+                          RowBuffer& buffer) const;
+  void add(const CertificateSums& sums) { sums_.add(sums); }
+  // A part of v, of the features from `begin` to before `end`, counted from the first of this pass. Chunks come in
+  // their order.
+  void add_to_v(const Chunk& chunk, std::span<const double> duals, size_t begin, size_t end, RowBuffer& buffer);
+  void end_pass();
+
+  Certificate finish() const { return finish(weights_, sums_.losses); }
+  Certificate finish_others() const { return finish(others_, sums_.losses_of_others); }
+  // A bound on |v - w|: measured, where v was made.
+  double drift() const;
+  // The same, once the weights are replaced by v.
+  double drift_of_v() const;
+  bool makes_v() const { return !drift_bound_; }
   // The features of this pass of v, from `begin` on.
   struct Range {
     size_t begin = 0;
@@ -67,26 +103,23 @@ class Certifier {
   Range range() const { return {begin_, v_}; }
 
  private:
-  Certificate finish(std::span<const float> weights, const LossSum& losses) const {
-    return certificate_of(squared_norm_of(weights), losses, duals_, v2_);
-  }
+  Certificate finish(std::span<const float> weights, const LossSum& losses) const;
   double margin(const Row& row, std::span<const float> weights) const;
 
   const Problem& problem_;
   RowCost costs_;
+  std::optional<double> drift_bound_;
   size_t features_at_once_;
   size_t passes_;
   size_t begin_ = 0;
   std::vector<double> v_;
-  double norm_ = -1;  // |w|; below 0: not known yet
-  double norm_of_others_ = -1;
-  LossSum losses_;
-  LossSum losses_of_others_;
-  DualSum duals_;
+  std::span<const float> weights_ = {};
+  std::span<const float> others_ = {};
+  double norm_ = 0;  // |w|
+  double norm_of_others_ = 0;
+  CertificateSums sums_;
   SquaredNorm v2_;
-  double drift_ = 0;
-  RowBuffer losses_buffer_;
-  RowBuffer duals_buffer_;
+  double squared_drift_ = 0;
 };
 
 // y w.x, with the bias; in double where a float would overflow.

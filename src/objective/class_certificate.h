@@ -29,6 +29,7 @@ class ClassCertifier {
   Certificate finish(std::span<const float> weights) const {
     return certificate_of(squared_norm_of(weights), losses_, duals_, v2_);
   }
+  // |v - w|^2: how far the weights have drifted.
   double drift() const { return drift_; }
   Certifier::Range range() const { return {begin_ * classes_, v_}; }
 

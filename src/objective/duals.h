@@ -41,6 +41,10 @@ class Duals {
   uint32_t base_version() const { return base_; }
   void set_base_version(uint32_t version) { base_ = version; }
 
+  // Of a row among all.
+  size_t row_number(uint32_t chunk, uint32_t row) const { return begin_[chunk] + row; }
+  size_t rows() const { return begin_.empty() ? 0 : begin_.back(); }
+
   // As many as the chunk has rows.
   std::span<double> page(size_t chunk) { return {alpha_.data() + at_[chunk], begin_[chunk + 1] - begin_[chunk]}; }
   std::span<const double> page(size_t chunk) const {

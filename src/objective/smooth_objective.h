@@ -125,7 +125,7 @@ class SmoothObjective {
       field("rows", self.rows);
     }
   };
-  struct Accumulator {
+  struct alignas(64) Accumulator {  // threads that write to two of them share no cache line
     std::vector<Cell> cells;
     std::vector<float> diagonal;
     Totals totals = {};

@@ -38,20 +38,26 @@ class Ranges : public testing::TestWithParam<std::tuple<const char*, double>> {
     EXPECT_EQ(certifier.passes(), (problem_.weights() + features_at_once - 1) / features_at_once);
     Certified found;
     for (size_t pass = 0; pass < certifier.passes(); ++pass) {
-      certifier.begin_pass(pass);
+      certifier.begin_pass(pass, weights_, others_);
+      RowBuffer buffer;
       for (uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
         duals.fetch(std::vector<uint32_t>{chunk});
-        if (pass == 0) certifier.add_losses(chunks_[chunk], duals.page(chunk), weights_, others_);
-        certifier.add_duals(chunks_[chunk], duals.page(chunk));
+        const size_t rows = chunks_[chunk].rows();
+        for (size_t row = 0; pass == 0 && row < rows; row += 3)
+          certifier.add(certifier.sums_of(chunks_[chunk], row, std::min(rows, row + 3), duals.page(chunk), buffer));
+        // In two parts, as two threads would.
+        const size_t features = certifier.range().v.size();
+        certifier.add_to_v(chunks_[chunk], duals.page(chunk), 0, features / 2, buffer);
+        certifier.add_to_v(chunks_[chunk], duals.page(chunk), features / 2, features, buffer);
       }
-      certifier.end_pass(weights_);
+      certifier.end_pass();
       const Certifier::Range range = certifier.range();
       EXPECT_EQ(range.begin, found.v.size());
       EXPECT_LE(range.v.size(), features_at_once);
       found.v.insert(found.v.end(), range.v.begin(), range.v.end());
     }
-    found.of_weights = certifier.finish(weights_);
-    found.of_others = certifier.finish_others(others_);
+    found.of_weights = certifier.finish();
+    found.of_others = certifier.finish_others();
     found.drift = certifier.drift();
     return found;
   }
@@ -117,6 +123,39 @@ TEST_P(Ranges, AddUpToTheSumOfTheRows) {
   }
   const Certified found = certify(duals, 2);
   for (size_t i = 0; i < v.size(); ++i) EXPECT_NEAR(found.v[i], v[i], 1e-12) << "feature " << i;
+}
+
+// The same bound from margins alone: with the true |v - w| nothing is lost, and a looser bound costs half its square.
+TEST_P(Ranges, MarginsAndABoundOnTheDriftGiveTheSameDual) {
+  Duals duals(store_);
+  for (uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) fill(duals, chunk);
+  const Certified whole = certify(duals, problem_.weights());
+  double drift2 = 0;
+  for (size_t i = 0; i < whole.v.size(); ++i) drift2 += std::pow(whole.v[i] - double{weights_[i]}, 2);
+  EXPECT_GE(whole.drift, std::sqrt(drift2));
+  EXPECT_NEAR(whole.drift, std::sqrt(drift2), 1e-5 * whole.drift);
+  for (const double looser : {1.0, 1.5, 10.0}) {
+    const double bound = looser * std::sqrt(drift2);
+    Certifier certifier(problem_, problem_.tasks[0], 1, bound);
+    EXPECT_EQ(certifier.passes(), 1U);
+    EXPECT_FALSE(certifier.makes_v());
+    certifier.begin_pass(0, weights_, others_);
+    RowBuffer buffer;
+    for (uint32_t chunk = 0; chunk < chunks_.size(); ++chunk)
+      certifier.add(certifier.sums_of(chunks_[chunk], 0, chunks_[chunk].rows(), duals.page(chunk), buffer));
+    certifier.end_pass();
+    const Certificate found = certifier.finish();
+    EXPECT_NEAR(found.primal, whole.of_weights.primal, 1e-12 * whole.of_weights.primal);
+    EXPECT_EQ(certifier.finish_others().primal > found.primal, whole.of_others.primal > whole.of_weights.primal);
+    const double expected = whole.of_weights.dual - 0.5 * (looser * looser - 1) * drift2;
+    EXPECT_LE(found.dual, whole.of_weights.dual + 1e-9 * std::abs(expected));
+    // The drift here is as long as w itself, so that the hundredth that is added for the bound's own rounding shows.
+    EXPECT_NEAR(found.dual, expected, 0.006 * looser * looser * drift2);
+  }
+  Certifier unknown(problem_, problem_.tasks[0], 1, std::numeric_limits<double>::infinity());
+  unknown.begin_pass(0, weights_);
+  unknown.end_pass();
+  EXPECT_EQ(unknown.finish().gap(), std::numeric_limits<double>::infinity());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Ranges,
