@@ -76,7 +76,7 @@ TEST_F(Blocks, ComeInTheOrderAskedForOnAnyNumberOfThreads) {
       order.ends.push_back(end);
     }
     const BlockStreamOptions options{.memory_bytes = *rc::gen::element<uint64_t>(1 << 20, 8 << 20),
-                                     .threads = *rc::gen::element<size_t>(1, 2, 3, 7),
+                                     .team = *rc::gen::element<size_t>(1, 2, 3, 7),
                                      .decode = *rc::gen::arbitrary<bool>()};
     RC_ASSERT(wrong_blocks(*store_, order, options) == "");
   }));
@@ -84,7 +84,7 @@ TEST_F(Blocks, ComeInTheOrderAskedForOnAnyNumberOfThreads) {
 
 TEST_F(Blocks, OfTheWholeStoreHoldEveryRowOnce) {
   for (const size_t chunks_per_block : {1U, 3U, 1000U}) {
-    BlockStream stream(*store_, BlockOrder::all(*store_, chunks_per_block), {.threads = 2});
+    BlockStream stream(*store_, BlockOrder::all(*store_, chunks_per_block), {.team = 2});
     std::vector<uint64_t> ids;
     RowBuffer buffer;
     while (const RowBlock* block = stream.next())
@@ -105,7 +105,7 @@ TEST_F(Blocks, CountTheBytesRead) {
 }
 
 TEST_F(Blocks, MayBeNone) {
-  BlockStream stream(*store_, {}, {.threads = 3});
+  BlockStream stream(*store_, {}, {.team = 3});
   EXPECT_EQ(stream.next(), nullptr);
 }
 
@@ -128,7 +128,7 @@ TEST_F(Blocks, LeftEarlyDoNotHang) {
   for (const size_t threads : {1U, 2U, 7U})
     for (const size_t taken : {0U, 1U, 5U})
       for (int repeat = 0; repeat < 20; ++repeat) {
-        BlockStream stream(*store_, BlockOrder::all(*store_, 2), {.memory_bytes = 200 << 10, .threads = threads});
+        BlockStream stream(*store_, BlockOrder::all(*store_, 2), {.memory_bytes = 200 << 10, .team = threads});
         for (size_t i = 0; i < taken; ++i) ASSERT_NE(stream.next(), nullptr);
       }
 }
@@ -141,7 +141,7 @@ TEST_F(Blocks, WithADamagedChunkFailWhenItsTurnComes) {
   FlippableFile file(*folder_ / (chunk.segment == 0 ? "damaged/segment-000001.rows" : "damaged/segment-000002.rows"));
   file.flip(chunk.offset + 5, 3);
   for (const size_t threads : {1U, 2U, 7U}) {
-    BlockStream stream(store, BlockOrder::all(store, 3), {.threads = threads});
+    BlockStream stream(store, BlockOrder::all(store, 3), {.team = threads});
     for (size_t block = 0; block < kBad / 3; ++block) ASSERT_NE(stream.next(), nullptr) << block;
     EXPECT_EQ(damage_overlooked({"chunk " + std::to_string(chunk.number) + " "}, [&] { stream.next(); }), "");
     // It does not go on behind the gap as if nothing had happened.
@@ -167,7 +167,7 @@ TEST_F(Blocks, ThatCannotFitAreRefusedAtOnce) {
     const uint32_t begin = block == 0 ? 0 : order.ends[block - 1];
     largest = std::max(largest, needed_for(*store_, {order.chunks.data() + begin, order.ends[block] - begin}, true));
   }
-  EXPECT_EQ(wrong_blocks(*store_, order, {.memory_bytes = largest, .threads = 3}), "");
+  EXPECT_EQ(wrong_blocks(*store_, order, {.memory_bytes = largest, .team = 3}), "");
   expect_error(ErrorKind::memory, {"8 chunks", "smaller blocks"},
                [&] { BlockStream stream(*store_, order, {.memory_bytes = largest - 1}); });
 }
@@ -214,7 +214,7 @@ constexpr uint64_t kSmallChange = 512 << 10;  // threads and slots
 
 TEST(BlockMemory, StaysWithinTheLimit) {
   if (heap_bytes() == 0) GTEST_SKIP() << "this allocator does not say what it holds";
-  const BlockStreamOptions options{.memory_bytes = 2 << 20, .threads = 3};
+  const BlockStreamOptions options{.memory_bytes = 2 << 20, .team = 3};
   const uint64_t most = most_held(sample_rows(20000, 3, 0, 4000), options);
   EXPECT_LE(most, options.memory_bytes + kSmallChange);
   EXPECT_GT(most, options.memory_bytes / 2) << "little was read ahead";
@@ -230,7 +230,7 @@ TEST(BlockMemory, StaysWithinTheLimitWhereChunksDifferInSize) {
     row.value.assign(row.index.size(), 0.25F);
     row.value[0] = 1;
   }
-  const BlockStreamOptions options{.memory_bytes = 4 << 20, .threads = 3};
+  const BlockStreamOptions options{.memory_bytes = 4 << 20, .team = 3};
   EXPECT_LE(most_held(joined(rows, sample_rows(20000, 3, 12, 4000)), options), options.memory_bytes + kSmallChange);
 }
 

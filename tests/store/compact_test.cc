@@ -143,7 +143,8 @@ TEST_P(CompactOnce, OfAStoreInTheOrderOfItsInputKeepsThatOrder) {
   compact(path, {.threads = 3});
   EXPECT_TRUE(verified_rows(path) == rows);
   uint64_t last = 0;
-  for (const ChunkInfo& chunk : Store::open(path).chunks()) {
+  const Store store = Store::open(path);
+  for (const ChunkInfo& chunk : store.chunks()) {
     EXPECT_GT(chunk.first_row, last);
     last = chunk.first_row;
   }

@@ -236,7 +236,7 @@ TEST_F(Memory, TooSmallForALineEndsWithSix) {
 
 TEST_F(Memory, TooSmallForAStoresBucketsEndsWithSix) {
   const std::string path = documents("data.svm", 30000);
-  ASSERT_EQ(linblock({"pack", "-o", store_, path, "--memory", "1G", "-q"}).exit_code, 0);
+  ASSERT_EQ(linblock({"pack", "-o", store_, path, "--memory", "1G", "--chunk-bytes", "256K", "-q"}).exit_code, 0);
   const Ended ended = in_sixteen_megabytes({"append", store_, path});
   EXPECT_EQ(ended.exit_code, 6) << "signal " << ended.signal << ": " << ended.errors;
 }

@@ -49,6 +49,25 @@ TEST_F(Pack, MixesRowsThatAreSortedByLabel) {
   }
 }
 
+// The feature map, chunks and buckets come from the text alone.
+TEST_F(Pack, GivesTheSameStoreInAnyMemory) {
+  const Folder folder;
+  write_file(folder / "text", text_of(sample_rows(30000)));  // more than the sample
+  PackOptions options = small_options();
+  options.chunk_bytes.reset();
+  std::map<std::string, std::string> expected;
+  for (const uint64_t megabytes : {16, 24, 100, 2000}) {
+    options.memory_bytes = megabytes << 20;
+    const std::string store = folder / ("store" + std::to_string(megabytes));
+    pack({folder / "text"}, store, options);
+    std::map<std::string, std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(store))
+      found[entry.path().filename()] = read_file(entry.path());
+    if (expected.empty()) expected = found;
+    EXPECT_TRUE(found == expected) << megabytes << " MB";
+  }
+}
+
 TEST_F(Pack, KeepsTheOrderOfTheInputWhereAskedTo) {
   PackOptions options = small_options("none", 3);
   options.shuffle = false;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 #include "store/blocks/block_stream.h"
@@ -53,17 +54,19 @@ class BlockSource {
  public:
   static constexpr size_t kMostChunksPerBlock = (size_t{1} << (32 - Block::kRowBits)) / 2;
 
-  // `window_bytes` bounds what a stream holds. With more than one thread, others than this read ahead. `only`: the
+  // `window_bytes` bounds what a stream holds. The team reads ahead. `only`: the
   // chunks that will be asked for, where not all are. `decode_blocks`: a block's rows are looked at several times, so
   // rows held encoded are decoded for as long as they are worked on.
-  BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, size_t threads, std::vector<uint32_t> only = {},
-              bool decode_blocks = false);
+  BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, const Team& team,
+              std::vector<uint32_t> only = {}, bool decode_blocks = false);
 
   // Calls `work` for each block from number `first` on; it ends early when `work` returns false. A stream holds
   // `window_bytes`, where they are given, instead of its usual window.
   void for_each(const BlockOrder& order, const std::function<bool(const Block&, size_t number)>& work, size_t first = 0,
                 uint64_t window_bytes = 0);
 
+  // All rows that stay in memory, now. Otherwise a chunk is loaded before it is first worked on.
+  void load();
   // Every chunk of the store by its number, once loaded; null where they do not all stay in memory.
   const std::vector<Chunk>* resident() const {
     return held_ != RowsHeld::streamed && wanted_.size() == place_.size() ? &resident_ : nullptr;
@@ -72,24 +75,29 @@ class BlockSource {
   ReadCosts costs() const;
   // Whether it can stand for another that would be made so: all rows of this store in memory, held as asked.
   bool serves(const Store& store, RowsHeld held, bool decode_blocks) const {
-    return &store_ == &store && held == held_ && resident() != nullptr && !resident_.empty() &&
+    return &store_ == &store && held == held_ && resident() != nullptr && loaded() &&
            decode_blocks_ == (decode_blocks && held == RowsHeld::encoded);
   }
 
  private:
-  void load();
+  class Loader;
+
   void work_on_resident(const BlockOrder& order, const std::function<bool(const Block&, size_t)>& work, size_t first);
+  bool loaded() const { return chunks_loaded_ == wanted_.size() && !wanted_.empty(); }
 
   const Store& store_;
   RowsHeld held_;
   uint64_t window_bytes_;
-  size_t threads_;
+  Team team_;
   std::vector<uint32_t> wanted_;  // the chunks that are held in memory
   std::vector<uint32_t> place_;   // of a chunk in resident_
   std::vector<Chunk> resident_;   // as wanted_, or none
-  bool decode_blocks_;
-  std::vector<Chunk::Space> spaces_;  // for the chunks of a block
+  mutable std::mutex mutex_;      // of what follows, while rows are loaded
+  std::vector<uint8_t> is_loaded_;
+  size_t chunks_loaded_ = 0;
   ReadCosts costs_;
+  bool decode_blocks_;
+  std::vector<Chunk::Space> spaces_;     // for the chunks of a block
   const BlockStream* stream_ = nullptr;  // while blocks come from it
 };
 

@@ -6,7 +6,6 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -24,9 +23,9 @@ BlockOrder BlockOrder::all(const Store& store, size_t chunks_per_block) {
   return order;
 }
 
-// Slots are chunks in order. A reader takes the next slot only when the memory of everything taken and not yet given
+// Slots are chunks in order. A thread takes the next slot only when the memory of everything taken and not yet given
 // back leaves room for it; since slots are taken in order, the one that next() waits for always has its room.
-class BlockStream::State {
+class BlockStream::State : public Background {
  public:
   State(const Store& store, BlockOrder order, const BlockStreamOptions& options)
       : store_(store), order_(std::move(order)), options_(options), chunk_bytes_(largest_chunk()) {
@@ -38,27 +37,29 @@ class BlockStream::State {
              "memory",
              order_.ends[block] - begin, human_bytes(needed), human_bytes(options_.memory_bytes));
     }
-    for (size_t i = 0; i < options_.threads; ++i) readers_.emplace_back([this] { read_ahead(); });
+    options_.team.add(*this);
   }
 
-  ~State() {
+  ~State() override {
     {
       const std::lock_guard lock(mutex_);
       stopped_ = true;
     }
-    room_.notify_all();
-    readers_.clear();
+    options_.team.remove(*this);
   }
 
   const RowBlock* next() {
     std::unique_lock lock(mutex_);
     give_back();
-    room_.notify_all();
+    options_.team.wake();
     if (block_ == order_.ends.size()) return nullptr;
     const size_t end = order_.ends[block_++];
     const Stopwatch waiting;
     wanted_ = end;
-    filled_.wait(lock, [&] { return ready_ >= wanted_ || failed_; });
+    const auto is_there = [&] { return ready_ >= wanted_ || failed_; };
+    // Whoever waits reads too; alone, there is a thread for it.
+    while (options_.team.size() > 1 && !is_there() && read_one(lock)) continue;
+    filled_.wait(lock, is_there);
     wanted_ = SIZE_MAX;
     for (; given_ < end; ++given_) {
       // What failed may be behind this block, or behind a slot that is still being read.
@@ -70,6 +71,11 @@ class BlockStream::State {
     }
     costs_.wait_seconds += waiting.seconds();
     return &current_;
+  }
+
+  bool step() override {
+    std::unique_lock lock(mutex_);
+    return read_one(lock);
   }
 
   ReadCosts costs() const {
@@ -117,40 +123,37 @@ class BlockStream::State {
     return taken;
   }
 
-  void read_ahead() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      room_.wait(lock, [&] {
-        return stopped_ || taken_ == order_.chunks.size() || held_ + chunk_bytes_ <= options_.memory_bytes;
-      });
-      if (stopped_ || taken_ == order_.chunks.size()) return;
-      const size_t slot = taken_++;
-      slots_.emplace_back();
-      held_ += chunk_bytes_;
-      Chunk chunk = take_idle();
-      lock.unlock();
-      std::exception_ptr failure;
-      ReadCosts cost{.bytes = store_.chunks()[order_.chunks[slot]].extent()};
-      try {
-        const Stopwatch reading;
-        store_.read(order_.chunks[slot], chunk);
-        cost.read_seconds = reading.seconds();
-        if (options_.decode) chunk.decode();
-        cost.decode_seconds = reading.seconds() - cost.read_seconds;
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      lock.lock();
-      costs_ += cost;
-      if (failure)
-        slots_[slot - given_].failure = failure;
-      else
-        slots_[slot - given_].chunk = std::move(chunk);
-      failed_ = failed_ || failure;
-      while (ready_ - given_ < slots_.size() && slots_[ready_ - given_].filled()) ++ready_;
-      // Once a block and not once a chunk: a wake-up costs as much as reading a small chunk.
-      if (ready_ >= wanted_ || failed_) filled_.notify_one();
+  // The next chunk, where there is room for it. False: there is not.
+  bool read_one(std::unique_lock<std::mutex>& lock) {
+    const bool has_room = held_ + chunk_bytes_ <= options_.memory_bytes;
+    if (stopped_ || taken_ == order_.chunks.size() || !has_room) return false;
+    const size_t slot = taken_++;
+    slots_.emplace_back();
+    held_ += chunk_bytes_;
+    Chunk chunk = take_idle();
+    lock.unlock();
+    std::exception_ptr failure;
+    ReadCosts cost{.bytes = store_.chunks()[order_.chunks[slot]].extent()};
+    try {
+      const Stopwatch reading;
+      store_.read(order_.chunks[slot], chunk);
+      cost.read_seconds = reading.seconds();
+      if (options_.decode) chunk.decode();
+      cost.decode_seconds = reading.seconds() - cost.read_seconds;
+    } catch (...) {
+      failure = std::current_exception();
     }
+    lock.lock();
+    costs_ += cost;
+    if (failure)
+      slots_[slot - given_].failure = failure;
+    else
+      slots_[slot - given_].chunk = std::move(chunk);
+    failed_ = failed_ || failure;
+    while (ready_ - given_ < slots_.size() && slots_[ready_ - given_].filled()) ++ready_;
+    // Once a block and not once a chunk: a wake-up costs as much as reading a small chunk.
+    if (ready_ >= wanted_ || failed_) filled_.notify_one();
+    return true;
   }
 
   const Store& store_;
@@ -158,13 +161,12 @@ class BlockStream::State {
   const BlockStreamOptions options_;
   const uint64_t chunk_bytes_;  // of the largest, and so of any: whatever chunk was there before, its memory will do
   mutable std::mutex mutex_;
-  std::condition_variable room_;    // memory was given back
   std::condition_variable filled_;  // all that is wanted has been read
   bool stopped_ = false;
   std::deque<Slot> slots_;  // taken and not handed out; the front is number given_
   std::vector<Chunk> idle_;
   uint64_t idle_bytes_ = 0;
-  size_t taken_ = 0;          // slots that readers have begun
+  size_t taken_ = 0;          // slots that were begun
   size_t given_ = 0;          // slots handed out
   size_t block_ = 0;          // blocks handed out
   size_t ready_ = 0;          // slots that are filled, up to the first that is not
@@ -174,7 +176,6 @@ class BlockStream::State {
   uint64_t in_use_ = 0;  // of it, in the current block
   ReadCosts costs_;
   RowBlock current_;
-  std::vector<std::jthread> readers_;  // last: they stop before what they use goes away
 };
 
 BlockStream::BlockStream(const Store& store, BlockOrder order, const BlockStreamOptions& options)

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/team.h"
 #include "store/chunk/row_block.h"
 #include "store/core/store.h"
 
@@ -27,7 +28,7 @@ struct BlockOrder {
 
 struct BlockStreamOptions {
   uint64_t memory_bytes = uint64_t{64} << 20;  // for the block in use and those read ahead
-  size_t threads = 1;                          // that read ahead
+  Team team = 1;                               // reads ahead
   bool decode = true;                          // false: rows stay encoded until they are looked at
 };
 

@@ -38,6 +38,15 @@ class RowCache {
   uint64_t bytes_of(const EncodedRow& row) const;
   uint32_t nonzeros(size_t number) const { return entries_[number].count; }
   const std::vector<Chunk>* resident() const { return resident_; }
+  // For whoever visits rows in random order: first its entry is brought near, then, some visits later, the row.
+  void prefetch_entry(size_t number) const { __builtin_prefetch(&entries_[number]); }
+  void prefetch(size_t number) const {
+    const Entry& entry = entries_[number];
+    if (resident_ != nullptr)
+      (*resident_)[entry.origin.chunk].prefetch_place(entry.origin.row);
+    else
+      __builtin_prefetch(memory_.data() + entry.offset);
+  }
 
   // All rows are where the store has rows.
   bool has_possible_origins() const;

@@ -17,7 +17,7 @@ class Rows {
     const Store* store = nullptr;  // outlives what is held
     RowsHeld held = RowsHeld::streamed;
     uint64_t window_bytes = 0;
-    size_t threads = 1;
+    Team team = 1;
     std::vector<uint32_t> only = {};  // the chunks that will be asked for; none: all
     bool decode_blocks = false;
 
@@ -31,6 +31,11 @@ class Rows {
   // Blocks of any of its chunks can be asked for.
   bool holds(const Store& store) const { return source_ && as_.store == &store && as_.only.empty(); }
 
+  // Otherwise rows that stay in memory are loaded when they are first worked on. What a checkpoint points to is not
+  // worked on first.
+  void load() {
+    if (source_) source_->load();
+  }
   // Every chunk of the store by its number, once loaded; null if they do not all stay in memory.
   const std::vector<Chunk>* resident() const { return source_ ? source_->resident() : nullptr; }
   void for_each(const BlockOrder& order, const std::function<bool(const Block&, size_t number)>& work, size_t first = 0,

@@ -120,6 +120,7 @@ class Chunk {
   void prefetch_place(size_t row) const {
     __builtin_prefetch(&value_begin_[row]);
     __builtin_prefetch(&labels_[row]);
+    __builtin_prefetch(&ids_[row]);
   }
   void prefetch_id(size_t row) const { __builtin_prefetch(&ids_[row]); }
   void prefetch(size_t row) const;

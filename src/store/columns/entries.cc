@@ -32,7 +32,7 @@ void StoreEntries::for_each(const std::function<void(std::span<const Entry>)>& t
   const bool rows = store_.info().axis == Axis::rows;
   const FeatureMap& features = store_.features();
   BlockStream stream(store_, BlockOrder::all(store_),
-                     {.memory_bytes = window_bytes_, .threads = std::max<size_t>(1, threads_ - 1), .decode = true});
+                     {.memory_bytes = window_bytes_, .team = threads_, .decode = true});
   std::vector<Entry> entries;
   entries.reserve(kPieceEntries);
   std::vector<uint32_t> index;

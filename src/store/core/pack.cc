@@ -27,9 +27,13 @@ std::optional<CodecName> CodecName::read(std::string_view text) {
 
 namespace {
 
-constexpr uint64_t kMostSample = uint64_t{4} << 20;
-constexpr uint64_t kUsualChunk = uint64_t{256} << 10;
-constexpr uint32_t kUsualBuckets = 64;
+// What the store is made of does not follow from `memory`: the same text gives the same store. All of it fits the least
+// memory. A sample of 4 MB and a map of any size made stores 0.5% smaller.
+constexpr uint64_t kSampleBytes = uint64_t{1} << 20;
+constexpr uint64_t kSamplePiece = uint64_t{32} << 10;
+constexpr uint64_t kMapBytes = uint64_t{512} << 10;
+constexpr uint64_t kUsualChunk = uint64_t{64} << 10;
+constexpr uint32_t kUsualBuckets = 32;
 constexpr uint64_t kLineShare = 13;  // a line in all its forms and buffers takes up to so many times its text
 
 // How --memory is shared out. A row passes through text, parsed and encoded form and a chunk, so the longest line is
@@ -43,8 +47,6 @@ struct PackPlan {
     const uint64_t own = options.memory_bytes - kProgramBytes;
     piece_bytes = std::clamp<uint64_t>(own / 256 / 4096 * 4096, 32 << 10, 128 << 10);
     longest_line = own / kLineShare;
-    sample_bytes = std::min(kMostSample, own / 8);
-    map_bytes = own / 16;
     window_bytes = own / 3;
     if (existing != nullptr) {
       chunk_bytes = existing->chunk_bytes;
@@ -57,7 +59,7 @@ struct PackPlan {
       return;
     }
     const uint64_t bucket_bytes = own / 4;
-    chunk_bytes = options.chunk_bytes.value_or(std::clamp<uint64_t>(bucket_bytes / 32 / 4096 * 4096, 0, kUsualChunk));
+    chunk_bytes = options.chunk_bytes.value_or(kUsualChunk);
     if (chunk_bytes < format::kSmallestChunkBytes || chunk_bytes > bucket_bytes)
       fail(ErrorKind::usage, "`chunk_bytes` {} must be between 4K and, with this `memory`, {}",
            human_bytes(chunk_bytes), human_bytes(bucket_bytes));
@@ -69,13 +71,12 @@ struct PackPlan {
   void choose_threads(size_t wanted, uint64_t own) {
     const uint64_t each = 16 * piece_bytes + 4 * chunk_bytes;
     threads = std::clamp<size_t>(own / 4 / each, 1, wanted);
-    pieces = threads + 2;
+    // More than threads, so that nobody waits for the one that routes.
+    pieces = std::max<size_t>(threads + 2, std::min<size_t>(own / 4 / each, 2 * threads));
   }
 
   uint64_t piece_bytes;
   uint64_t longest_line;
-  uint64_t sample_bytes;
-  uint64_t map_bytes;
   uint64_t window_bytes;  // of a compressed input
   uint64_t chunk_bytes;
   uint32_t buckets;
@@ -90,7 +91,7 @@ class Packer {
       : options_(options),
         context_(context),
         plan_(options, writer.appending() ? &writer.info() : nullptr),
-        source_(inputs, plan_.piece_bytes, plan_.longest_line, plan_.window_bytes),
+        source_(inputs, kSamplePiece, plan_.longest_line, plan_.window_bytes),
         writer_(writer) {
     if (!options.weights.empty()) weights_.emplace(options.weights);
     if (!options.rejects.empty()) rejects_ = File::create_output(options.rejects);
@@ -102,6 +103,7 @@ class Packer {
 
   PackReport run() {
     if (!writer_.appending()) begin_store();
+    source_.set_piece_bytes(plan_.piece_bytes);
     normalize_ = writer_.info().normalized;
     if (weights_) writer_.set_weighted();
     for (size_t i = 0; i < plan_.pieces; ++i) idle_.push_back(std::make_unique<Piece>());
@@ -169,6 +171,7 @@ class Packer {
   std::atomic<uint64_t> rows_routed_ = 0;  // for the observer, whatever thread calls it
 
   std::mutex long_line_;
+  std::mutex reading_;  // of the source, and what was read for the sample
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<TextPiece> sampled_;  // read for the sample, not yet packed
@@ -190,7 +193,7 @@ void Packer::begin_store() {
   uint64_t text_bytes = 0;
   bool whole_input = false;
   Checksum fingerprint;
-  while (text_bytes < plan_.sample_bytes) {
+  while (text_bytes < kSampleBytes) {
     TextPiece piece;
     if (!source_.next(piece)) {
       whole_input = true;
@@ -204,7 +207,7 @@ void Packer::begin_store() {
   Sample sample = sample_of(sampled_, {.index_zero = parsing_.index_zero,
                                        .normalize = options_.normalize,
                                        .chunk_bytes = plan_.chunk_bytes,
-                                       .map_bytes = plan_.map_bytes});
+                                       .map_bytes = kMapBytes});
   check_disk(sample);
   StoreOptions store{.seed = options_.seed,
                      .shuffle = options_.shuffle,
@@ -248,15 +251,20 @@ bool Packer::read_text(TextPiece& text) {
   return source_.next(text);
 }
 
-// Reading is done under the lock: pieces are cut where the one before ended.
+// Reading has a lock of its own: pieces are cut where the one before ended.
 std::unique_ptr<Packer::Piece> Packer::take_piece() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return failed_ || ended_ || !idle_.empty(); });
-  if (failed_ || ended_) return nullptr;
+  std::unique_ptr<Piece> piece;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return failed_ || ended_ || !idle_.empty(); });
+    if (failed_ || ended_) return nullptr;
+    piece = std::move(idle_.back());
+    idle_.pop_back();
+  }
   if (context_.stop != nullptr && *context_.stop) fail(ErrorKind::interrupted, "interrupted: nothing was written");
-  std::unique_ptr<Piece> piece = std::move(idle_.back());
-  idle_.pop_back();
+  const std::lock_guard reading(reading_);
   if (!read_text(piece->text)) {
+    const std::lock_guard lock(mutex_);
     ended_ = true;
     changed_.notify_all();
     return nullptr;
@@ -321,7 +329,7 @@ void Packer::deliver(std::unique_ptr<Piece> piece) {
     if (next->rows.memory_bytes() > 16 * plan_.piece_bytes) *next = Piece();
     lock.lock();
     idle_.push_back(std::move(next));
-    changed_.notify_all();
+    changed_.notify_one();
   }
   routing_ = false;
 }

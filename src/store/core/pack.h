@@ -44,7 +44,7 @@ struct PackOptions {
   size_t threads = 1;
   uint64_t seed = 1;
   bool shuffle = true;
-  std::optional<uint64_t> chunk_bytes;  // default: 256 KB, less where the memory is small
+  std::optional<uint64_t> chunk_bytes;  // default: 64 KB
   std::string codec = "auto";
   bool normalize = false;
   int index_base = -1;  // 0 or 1; -1: found from the data
@@ -67,9 +67,8 @@ struct PackOptions {
   static constexpr auto options() {
     return std::tuple{
         option_as<Inverted>("no_shuffle", &PackOptions::shuffle, "", "Keep the order of the input"),
-        option_as<std::optional<SizeText>>(
-            "chunk_bytes", &PackOptions::chunk_bytes, "SIZE",
-            "Size of a chunk, the unit of reading (default: 256K, less in little memory; more for slow disks)"),
+        option_as<std::optional<SizeText>>("chunk_bytes", &PackOptions::chunk_bytes, "SIZE",
+                                           "Size of a chunk, the unit of reading (default: 64K; more for slow disks)"),
         option_as<CodecName>("codec", &PackOptions::codec, "NAME",
                              "auto, none, lz4, zstd or zlib; auto measures the disk and decides"),
         option("normalize", &PackOptions::normalize, "", "Scale every row to unit length"),

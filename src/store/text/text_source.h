@@ -29,6 +29,8 @@ class TextSource {
              uint64_t most_decoding = UINT64_MAX);
   ~TextSource();
 
+  // Of the pieces from now on.
+  void set_piece_bytes(size_t bytes) { piece_bytes_ = bytes; }
   // False at the end of the last input. One thread at a time; the piece's memory is used again.
   bool next(TextPiece& piece);
 
