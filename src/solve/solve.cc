@@ -72,7 +72,7 @@ Rows::As rows_of(const Problem& problem, const Context& context, const Plan& pla
   return {.store = problem.store,
           .held = plan.rows,
           .window_bytes = plan.window_bytes,
-          .threads = context.threads,
+          .team = context.team,
           .decode_blocks = problem.tasks.size() > 1};
 }
 

@@ -124,7 +124,7 @@ TEST(StreamedColumns, TasksOnSeveralThreadsHaveTheSameBits) {
   std::vector<Solution> expected;
   for (const size_t threads : {1, 2, 4}) {
     Context context = context_with(memory);
-    context.threads = threads;
+    context.team = threads;
     std::vector<Solution> solutions;
     const Summary summary = solve(problem, {.method = Primal{}, .tolerance = 1e-4}, solutions, context);
     EXPECT_EQ(summary.plan.rows, RowsHeld::streamed);
@@ -258,7 +258,7 @@ TEST(StreamedColumns, HoldTheMemoryOfThePlan) {
     keep_heap_small();
     const uint64_t before = resident_bytes();
     Context context = context_with(kMemory);
-    context.threads = 2;
+    context.team = 2;
     std::vector<Solution> solutions;
     const Summary summary = solve(problem, {.method = Primal{}, .max_passes = 3}, solutions, context);
     const uint64_t grown = peak_resident_bytes() - before;

@@ -183,10 +183,10 @@ TEST(ColumnTasks, TheWeightsHaveTheSameBitsForAnyNumberOfThreads) {
     for (const AnyMethod& method : methods()) {
       if (!knows(method, loss)) continue;
       std::vector<Solution> expected;
-      const Summary one = solve_columns(problem, method, 1e-5, expected, {.threads = 1});
+      const Summary one = solve_columns(problem, method, 1e-5, expected, {.team = 1});
       for (const size_t threads : {2, 4}) {
         std::vector<Solution> found;
-        const Summary summary = solve_columns(problem, method, 1e-5, found, {.threads = threads});
+        const Summary summary = solve_columns(problem, method, 1e-5, found, {.team = threads});
         EXPECT_EQ(summary.passes, one.passes);
         for (size_t i = 0; i < found.size(); ++i) {
           EXPECT_EQ(found[i].weights, expected[i].weights);

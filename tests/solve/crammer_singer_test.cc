@@ -154,7 +154,7 @@ TEST(CrammerSinger, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const size_t threads : {1, 2, 3, 7}) {
     std::vector<Solution> solutions;
     solve(problem, {.method = CrammerSinger{.inner = 2}, .tolerance = 1e-4, .chunks_per_block = 4}, solutions,
-          {.threads = threads});
+          {.team = threads});
     ASSERT_EQ(solutions.size(), 3U);
     if (threads == 1) expected = std::move(solutions);
     for (size_t i = 0; i < solutions.size(); ++i)
@@ -256,7 +256,7 @@ TEST_P(CrammerSingerStopped, AtEveryBlockItEndsWithTheSameBits) {
   EXPECT_EQ(expected.plan.rows == RowsHeld::streamed, GetParam());
   EXPECT_GT(blocks, expected.passes) << "one block a pass is no test";
   Context stopping = context_with(memory, folder_ / "STOPPED");
-  stopping.threads = 3;
+  stopping.team = 3;
   const StoppedRun found = run_with_stops(problem, options, stopping);
   EXPECT_EQ(found.stops, blocks);
   EXPECT_EQ(found.last_estimate, last_estimate);

@@ -101,7 +101,7 @@ TEST(Dual, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const size_t threads : {1, 2, 3, 7}) {
     std::vector<Solution> solutions;
     solve(problem_for(store, "hinge", 1), {.method = Dual{.inner = 1}, .tolerance = 1e-4}, solutions,
-          {.threads = threads});
+          {.team = threads});
     if (threads == 1) expected = solutions[0].weights;
     EXPECT_EQ(solutions[0].weights, expected) << threads << " threads";
   }

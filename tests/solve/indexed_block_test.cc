@@ -257,8 +257,8 @@ TEST(Indexed, GivesTheSameBitsForAnyNumberOfThreads) {
   std::vector<Solution> one;
   std::vector<Solution> four;
   const SolveOptions options{.method = Indexed{.query = 20}, .tolerance = 1e-3, .max_passes = 5000};
-  solve(problem, options, one, {.threads = 1});
-  solve(problem, options, four, {.threads = 4});
+  solve(problem, options, one, {.team = 1});
+  solve(problem, options, four, {.team = 4});
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(one[i].weights, four[i].weights) << i;
 }
 

@@ -9,15 +9,16 @@ namespace {
 
 class TrainMemory : public SixteenMegabytes {
  protected:
-  // Packed with much memory, so that chunks are as large as they get.
+  // With chunks four times as large as is usual.
   void make_store(uint64_t rows, const std::vector<std::string>& more) {
     const std::string text = documents("data.svm", rows, more);
-    ASSERT_EQ(linblock({"pack", text, "-o", store_, "--codec", "none", "--memory", "1G", "-q"}).exit_code, 0);
+    ASSERT_EQ(linblock({"pack", text, "-o", store_, "--codec", "none", "--chunk-bytes", "256K", "-q"}).exit_code, 0);
     std::filesystem::remove(text);
   }
   uint64_t stored_bytes() const {
     uint64_t bytes = 0;
-    for (const ChunkInfo& chunk : Store::open(store_).chunks()) bytes += chunk.extent();
+    const Store store = Store::open(store_);
+    for (const ChunkInfo& chunk : store.chunks()) bytes += chunk.extent();
     return bytes;
   }
   Ended train(std::vector<std::string> more) {
@@ -39,6 +40,12 @@ TEST_F(TrainMemory, HoldsForPackedRowsOfFiveTimesTheBudget) {
   expect_trained({"--loss", "hinge", "--threads", "1"});
   expect_trained({"--loss", "hinge", "--threads", "2", "--checkpoint-seconds", "0.1"});
   expect_trained({"--loss", "squared-hinge", "--bias", "1", "--threads", "4"});
+}
+
+// A block is a whole bucket, and there are 32.
+TEST_F(TrainMemory, HoldsForFixedBlocks) {
+  make_store(100000, {"--features", "20000", "--nonzeros", "100"});
+  ASSERT_GE(stored_bytes(), 2 * kBudget);
   expect_trained({"--loss", "logistic", "--schedule", "fixed", "--inner", "converge"});
 }
 

@@ -172,7 +172,7 @@ TEST_P(NewtonOn, HasTheSameBitsForAnyNumberOfThreads) {
   std::vector<float> weights;
   for (const size_t threads : {1, 2, 4}) {
     solutions_.clear();
-    const Summary summary = solved(problem, kTight, {.threads = threads});
+    const Summary summary = solved(problem, kTight, {.team = threads});
     EXPECT_GT(summary.plan.accumulators, 2U);
     if (threads == 1) weights = solutions_[0].weights;
     EXPECT_EQ(solutions_[0].weights, weights) << threads << " threads";

@@ -65,13 +65,17 @@ TEST_F(Plans, KeepNoRowsForOtherMethods) {
       EXPECT_EQ(plan(method, memory).cache_bytes, 0U) << name_of(method);
 }
 
-TEST_F(Plans, TakeTheRoundsThatWereAskedForAndMeasureTheOthers) {
+TEST_F(Plans, TakeTheRoundsThatWereAskedForAndMoreWhereTheDiskIsSlow) {
   const Plan asked = plan(Dual{.inner = 7}, streaming());
   EXPECT_EQ(asked.inner, 7U);
-  EXPECT_TRUE(asked.settled);
-  EXPECT_FALSE(plan(Dual{}, streaming()).settled);
-  EXPECT_TRUE(plan(Dual{.inner = InnerIterations::until_solved()}, streaming()).settled);
-  EXPECT_TRUE(plan(Dual{}, uint64_t{1} << 30).settled) << "nothing is read, so nothing is to be measured";
+  EXPECT_EQ(plan(Dual{}, streaming()).inner, 1U);
+  EXPECT_EQ(plan(Dual{}, streaming()).idle, 0);
+  const Plan slow = plan(Dual{.disk_rate = uint64_t{10} << 20}, streaming());
+  EXPECT_GT(slow.inner, 1U);
+  EXPECT_GT(slow.idle, 1);
+  EXPECT_GT(plan(Dual{.disk_rate = uint64_t{1} << 20}, streaming()).idle, slow.idle);
+  EXPECT_EQ(plan(Dual{.inner = 3, .disk_rate = 1}, streaming()).inner, 3U);
+  EXPECT_EQ(plan(Dual{.disk_rate = 1}, uint64_t{1} << 30).inner, 1U) << "nothing is read";
 }
 
 TEST_F(Plans, PutDualsThatDoNotFitIntoAFileWhereThereIsACheckpoint) {
@@ -190,7 +194,7 @@ TEST_F(Plans, AreTheSameAfterASnapshot) {
             .few_features = true,
             .inner = 18,
             .idle = 19,
-            .settled = false};
+            .kept_rows = 20};
   const MemoryFolder folder;
   const auto through_a_snapshot = [&](const Plan& before) {
     SnapshotWriter file(folder / "plan");
@@ -212,7 +216,7 @@ TEST_F(Plans, AreTheSameAfterASnapshot) {
   EXPECT_TRUE(after.few_features);
   EXPECT_EQ(after.inner, 18U);
   EXPECT_EQ(after.idle, 19);
-  EXPECT_FALSE(after.settled);
+  EXPECT_EQ(after.kept_rows, 20U);
   plan.chunks_per_block = 0;
   EXPECT_THAT([&] { through_a_snapshot(plan); }, fails_with(ErrorKind::damaged, "plan"));
 }
@@ -274,7 +278,7 @@ TEST(PlansOfFixedBlocks, RefuseABlockThatIsLargerThanTheWindow) {
     if (const auto error = error_of(plan)) {
       EXPECT_EQ(error->kind(), ErrorKind::memory);
       EXPECT_TRUE(contains(error->what(), "a fixed block of")) << error->what();
-      EXPECT_TRUE(contains(words_of(*error), blocks == 60 ? "more buckets" : "more blocks")) << words_of(*error);
+      EXPECT_TRUE(contains(words_of(*error), blocks == 60 ? "schedule recomposed" : "more blocks")) << words_of(*error);
       ++refused;
       continue;
     }

@@ -95,7 +95,7 @@ TEST_P(StopsAtEveryBlock, ChangeNoBitOfTheWeights) {
     const Summary expected = solve(problem, options(), whole, unstopped);
     expect_planned(expected.plan);
     Context stopped = context(problem, std::string("STOPPED-") + loss);
-    stopped.threads = 3;  // which changes no bit either
+    stopped.team = 3;  // which changes no bit either
     const StoppedRun found = run_with_stops(problem, options(), stopped);
     EXPECT_EQ(found.stops, blocks);
     EXPECT_EQ(found.last_estimate, last_estimate);
@@ -169,28 +169,6 @@ TEST_P(StopsAtEveryBlock, OrAtAnyReadChangeNoBitOfTheWeights) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, StopsAtEveryBlock, testing::ValuesIn(kWays),
                          [](const auto& way) { return std::string(way.param.name); });
-
-// What was measured in the first pass is in the plan: a run taken up again does not measure it anew.
-TEST(MeasuredPlans, AreReplayed) {
-  const ManyChunks rows(24);
-  const Problem problem = problem_for(rows.store, "hinge", 0.1, 1);
-  const SolveOptions options{.tolerance = 1e-5, .max_passes = 60};
-  const Context context = context_with(streaming_memory(problem), rows.folder / "STATE");
-  StoppedRun first;
-  do {
-    ASSERT_FALSE(live(problem, options, context, 1, first)) << "too easy a problem";
-  } while (!FieldReader(rows.folder / "STATE").take<Plan>("plan").settled);
-  std::filesystem::copy_file(rows.folder / "STATE", rows.folder / "COPY");
-  Context unstopped = context;
-  unstopped.checkpoint.path = rows.folder / "COPY";
-  std::vector<Solution> whole;
-  const Summary expected = solve(problem, options, whole, unstopped);
-  const StoppedRun found = run_with_stops(problem, options, context);
-  EXPECT_GT(found.stops, 4);
-  EXPECT_EQ(found.summary.plan.inner, expected.plan.inner);
-  EXPECT_EQ(found.summary.passes, expected.passes);
-  EXPECT_EQ(found.solutions[0].weights, whole[0].weights);
-}
 
 // Not only the weights: everything that later decisions are made from.
 TEST(States, AfterManyStopsAreTheStatesAfterOne) {

@@ -40,7 +40,7 @@ class Streamed : public testing::Test {
     std::optional<Run> one;
     for (const size_t threads : {1, 2, 3, 7}) {
       SCOPED_TRACE(testing::Message() << loss << ", " << threads << " threads");
-      const Run found = run(method, loss, {.memory_bytes = kStreamedMemory, .threads = threads});
+      const Run found = run(method, loss, {.memory_bytes = kStreamedMemory, .team = threads});
       ASSERT_EQ(found.summary.plan.rows, RowsHeld::streamed) << "these rows are too few to be a test";
       ASSERT_GT(store_->chunks().size(), found.summary.plan.chunks_per_block) << "one block is no test";
       if (!one) one = found;

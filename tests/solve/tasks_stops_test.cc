@@ -105,7 +105,7 @@ class TasksStopped : public testing::TestWithParam<Way> {
 TEST_P(TasksStopped, AfterEveryBlockEndWithTheSameBits) {
   Whole whole = unstopped();
   Context stopped = context("STOPPED");
-  stopped.threads = 3;
+  stopped.team = 3;
   StoppedRun found = run_with_stops(problem_, options(), stopped);
   EXPECT_EQ(found.stops, whole.blocks);
   expect_same_end(found, whole);

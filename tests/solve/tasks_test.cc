@@ -37,7 +37,7 @@ class Tasks : public testing::Test {
     Context context = context_with(memory(problem, options.method, where), rows_.folder / "STATE");
     context.checkpoint.every_seconds = 1e9;
     std::filesystem::remove(context.checkpoint.path);
-    context.threads = threads;
+    context.team = threads;
     context.observer.pass = [&](const PassReport& pass) {
       outcome.left.push_back(pass.tasks_left);
       outcome.at.emplace_back();

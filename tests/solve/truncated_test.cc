@@ -228,7 +228,7 @@ TEST(TruncatedTasks, TogetherEqualEachAlone) {
     const SolveOptions options{.method = method_of(solver), .tolerance = 1e-5, .max_passes = 100000};
     std::vector<Solution> solutions;
     size_t fewest = problem.tasks.size();
-    Context context{.threads = 2};
+    Context context{.team = 2};
     context.observer.pass = [&](const PassReport& report) {
       EXPECT_EQ(report.weights.size(), problem.tasks.size());
       for (const auto& one : report.weights) EXPECT_EQ(one.size(), problem.weights());

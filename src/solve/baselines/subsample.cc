@@ -148,7 +148,7 @@ class SubsampleSolver : public Solver {
     return {.store = setup_.problem.store,
             .held = held,
             .window_bytes = setup_.plan.window_bytes,
-            .threads = setup_.context.threads,
+            .team = setup_.context.team,
             .only = only};
   }
   Rows::As part() const { return rows(RowsHeld::decoded, order_.chunks); }

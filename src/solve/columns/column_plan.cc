@@ -56,10 +56,10 @@ size_t usual_chunks(const Store& columns) {
 }
 
 // All columns stay, decoded or at least encoded. False: they do not fit.
-bool hold_all(const ChunkSums& chunks, const Store& columns, const Context& context, uint64_t free, Plan& plan) {
+bool hold_all(const ChunkSums& chunks, const Store& columns, uint64_t free, Plan& plan) {
   const uint64_t visits = (chunks.rows + 1) * ColumnVisits::kBytesPerColumn;
-  // Each thread decodes a column at a time.
-  const uint64_t space = std::min<uint64_t>(context.threads, plan.tasks) * chunks.largest_space;
+  // Each thread decodes a column at a time; the plan does not know how many there are.
+  const uint64_t space = std::min<uint64_t>(kPlannedThreads, plan.tasks) * chunks.largest_space;
   if (chunks.decoded + visits <= free)
     plan.rows = RowsHeld::decoded;
   else if (chunks.encoded + space + visits <= free)
@@ -95,7 +95,7 @@ Plan plan_columns(const ColumnNeeds& own, const Problem& problem, const SolveOpt
   if (needs.fixed() + least_window > context.memory_bytes)
     refuse(plan, context, needs, std::max(least_window, least_streamed), "a few chunks of columns");
   const uint64_t free = context.memory_bytes - needs.fixed();
-  if (!hold_all(chunks, columns, context, free, plan)) {
+  if (!hold_all(chunks, columns, free, plan)) {
     plan.rows = RowsHeld::streamed;
     if (least_streamed > free)
       refuse(plan, context, needs, least_streamed, fmt::format("a column that takes {} chunks", unit));

@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "base/threads.h"
 #include "solve/columns/column_descent.h"
 #include "solve/core/certify.h"
 #include "solve/core/tasks.h"
@@ -59,7 +58,7 @@ class ColumnSolver : public Solver {
     // The bias comes with the last block.
     visits_.collect(block, setup_.problem.has_bias() && number + 1 >= blocks_);
     if (reading_ != Reading::none) {
-      for_each_on_threads(setup_.context.threads, read_.size(), [&](size_t i) { read(i, block); });
+      setup_.context.team.for_each(read_.size(), [&](size_t i) { read(i, block); });
       return true;
     }
     const auto pass = order_ == ColumnOrder::once ? 0 : static_cast<uint64_t>(pass_);
@@ -79,7 +78,7 @@ class ColumnSolver : public Solver {
         reading_ = Reading::gradient;
         return std::nullopt;
       case Reading::gradient:
-        for_each_on_threads(setup_.context.threads, tasks_.due().size(), [&](size_t i) {
+        setup_.context.team.for_each(tasks_.due().size(), [&](size_t i) {
           tasks_.due()[i]->certificate = tasks_.due()[i]->descent.task().certificate();
         });
         reading_ = Reading::none;
@@ -132,7 +131,7 @@ class ColumnSolver : public Solver {
             .rows = Rows::As{.store = &columns_.store(),
                              .held = setup_.plan.rows,
                              .window_bytes = setup_.plan.window_bytes,
-                             .threads = setup_.context.threads}};
+                             .team = setup_.context.team}};
   }
 
   Pass begin_pass(const Position& at) {
@@ -152,12 +151,12 @@ class ColumnSolver : public Solver {
   }
 
   void end_products() {
-    for_each_on_threads(setup_.context.threads, read_.size(), [&](size_t i) { read_[i]->task().end_products(); });
+    setup_.context.team.for_each(read_.size(), [&](size_t i) { read_[i]->task().end_products(); });
   }
 
   void end_solving(bool last) {
     last_ = last;
-    for_each_on_threads(setup_.context.threads, in_work_.size(), [&](size_t i) {
+    setup_.context.team.for_each(in_work_.size(), [&](size_t i) {
       in_work_[i]->descent.end_pass();
       in_work_[i]->descent.task().give_weights();
     });

@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "base/threads.h"
 
 namespace linblock {
 
@@ -14,18 +13,23 @@ namespace {
 constexpr size_t kCertifyChunks = 8;    // to a block, where the memory allows
 constexpr double kWorthMending = 0.01;  // |v - w|^2 against the gap that is asked for
 
-// One of the two halves of a certifier's work on a chunk.
-void add_half(Certifier& certifier, const Certify::Job& job, const Chunk& chunk, uint32_t number, bool losses) {
-  const Duals& duals = job.solution->duals;
-  const auto page = duals.empty() ? std::span<const double>() : duals.page(number);
-  if (losses) certifier.add_losses(chunk, page, job.solution->weights, job.mean);
-  if (!losses && !duals.empty()) certifier.add_duals(chunk, page);
-}
+constexpr size_t kRowsPerPiece = 256;  // of the rows of a chunk: sums are kept by piece and added in order
 
-void add_half(ClassCertifier& certifier, const Certify::Job& job, const Chunk& chunk, uint32_t number, bool losses) {
-  const SparseDuals::Page page = job.solution->class_duals.page(number);
-  if (losses) certifier.add_losses(chunk, page, job.solution->weights);
-  if (!losses) certifier.add_duals(chunk, page);
+// Where to cut the features of v so that the parts have about as many nonzeros: by the features of some rows.
+std::vector<size_t> cuts_of(const Block& block, const Certifier::Range& range, size_t parts) {
+  constexpr size_t kSample = 4096;
+  std::vector<size_t> seen;
+  RowBuffer buffer;
+  const Chunk& chunk = *block.chunks.front();
+  for (size_t i = 0; i < chunk.rows() && seen.size() < kSample; ++i)
+    for (const uint32_t index : chunk.row(i, buffer).index)
+      if (index >= range.begin && index < range.begin + range.v.size()) seen.push_back(index - range.begin);
+  std::sort(seen.begin(), seen.end());
+  std::vector<size_t> cuts = {0};
+  for (size_t part = 1; part < parts && !seen.empty(); ++part)
+    cuts.push_back(std::max(cuts.back(), seen[part * seen.size() / parts]));
+  cuts.push_back(range.v.size());
+  return cuts;
 }
 
 }  // namespace
@@ -53,6 +57,11 @@ void Certify::begin(std::vector<Job> jobs, std::optional<BlockOrder> order) {
   begin_ = number_ = 0;
   if (jobs_.empty()) return;
   order_ = order ? std::move(*order) : certify_order(*setup_.problem.store, setup_.plan);
+  sequence_.clear();
+  for (Job& job : jobs_) sequence_.push_back(&job);
+  const auto with_v =
+      std::stable_partition(sequence_.begin(), sequence_.end(), [](const Job* job) { return !job->needs_v; });
+  without_v_ = static_cast<size_t>(with_v - sequence_.begin());
   at_once_ = setup_.plan.certified_at_once(weights_of_a_task(setup_.problem, setup_.options.method));
   mending_ = false;
   done_ = 0;
@@ -71,9 +80,13 @@ void Certify::make_certifiers() {
   tasks_of_v_.clear();
   const auto make = [&]<class AnyCertifier>(std::type_identity<AnyCertifier>) {
     std::vector<AnyCertifier> certifiers;
-    for (const Job& job : batch()) {
-      certifiers.emplace_back(setup_.problem, *job.task, at_once);
-      tasks_of_v_.push_back(static_cast<size_t>(job.task - setup_.problem.tasks.data()));
+    for (const Job* job : batch()) {
+      if constexpr (std::is_same_v<AnyCertifier, Certifier>)
+        certifiers.emplace_back(setup_.problem, *job->task, at_once,
+                                makes_v() ? std::nullopt : std::optional(job->drift_bound));
+      else
+        certifiers.emplace_back(setup_.problem, *job->task, at_once);
+      if (makes_v()) tasks_of_v_.push_back(static_cast<size_t>(job->task - setup_.problem.tasks.data()));
     }
     certifiers_ = std::move(certifiers);
   };
@@ -89,12 +102,18 @@ size_t Certify::passes() const {
 
 Pass Certify::next() {
   if (number_ == 0 && !mending_) make_certifiers();
+  const std::span<Job* const> jobs = batch();
   std::visit(
-      [&](auto& certifiers) {
-        for (auto& certifier : certifiers) certifier.begin_pass(number_);
+      [&]<class AnyCertifier>(std::vector<AnyCertifier>& certifiers) {
+        for (size_t i = 0; i < certifiers.size(); ++i)
+          if constexpr (std::is_same_v<AnyCertifier, Certifier>)
+            certifiers[i].begin_pass(number_, jobs[i]->solution->weights, jobs[i]->mean);
+          else
+            certifiers[i].begin_pass(number_);
       },
       certifiers_);
-  const double batches = std::ceil(static_cast<double>(jobs_.size()) / static_cast<double>(at_once_));
+  const double batches = (without_v_ > 0 ? 1 : 0) +
+                         std::ceil(static_cast<double>(jobs_.size() - without_v_) / static_cast<double>(at_once_));
   return {.purpose = Pass::Purpose::certify,
           .order = order_,
           .window_bytes = setup_.plan.certify_window_bytes,
@@ -104,33 +123,86 @@ Pass Certify::next() {
 }
 
 void Certify::work(const Block& block) {
-  const std::span<Job> jobs = batch();
-  for (Job& job : jobs)
-    if (!job.solution->duals.empty()) job.solution->duals.fetch(block.numbers);
-  std::visit(
-      [&](auto& certifiers) {
-        // Losses and v have nothing in common, and tasks have not either.
-        for_each_on_threads(setup_.context.threads, 2 * jobs.size(), [&](size_t job) {
-          const bool losses = job % 2 == 0;
-          if (losses && number_ > 0) return;
-          for (size_t i = 0; i < block.chunks.size(); ++i)
-            add_half(certifiers[job / 2], jobs[job / 2], *block.chunks[i], block.numbers[i], losses);
-        });
-      },
-      certifiers_);
+  for (const Job* job : batch())
+    if (!job->solution->duals.empty()) job->solution->duals.fetch(block.numbers);
+  std::visit([&](auto& certifiers) { add_block(certifiers, block); }, certifiers_);
+}
+
+void Certify::add_block(std::vector<Certifier>& certifiers, const Block& block) {
+  const std::span<Job* const> jobs = batch();
+  const Team& team = setup_.context.team;
+  struct Piece {
+    size_t chunk = 0;
+    size_t first_row = 0;
+  };
+  std::vector<Piece> pieces;
+  for (size_t chunk = 0; chunk < block.chunks.size() && number_ == 0 && !mending_; ++chunk)
+    for (size_t row = 0; row < block.chunks[chunk]->rows(); row += kRowsPerPiece) pieces.push_back({chunk, row});
+  const auto page_of = [&](const Job& job, size_t chunk) {
+    const Duals& duals = job.solution->duals;
+    return duals.empty() ? std::span<const double>() : duals.page(block.numbers[chunk]);
+  };
+  std::vector<CertificateSums> sums(pieces.size() * jobs.size());
+  const size_t parts = makes_v() && !block.chunks.empty() ? team.size() : 0;  // of v, of each task
+  const std::vector<size_t> cuts =
+      parts == 0 ? std::vector<size_t>() : cuts_of(block, certifiers.front().range(), parts);
+  const size_t of_v = cuts.empty() ? 0 : cuts.size() - 1;
+  team.for_each(sums.size() + of_v * jobs.size(), [&](size_t number) {
+    RowBuffer buffer;
+    // The long pieces first.
+    if (number < of_v * jobs.size()) {
+      const Job& job = *jobs[number / of_v];
+      const size_t part = number % of_v;
+      if (job.solution->duals.empty()) return;
+      for (size_t chunk = 0; chunk < block.chunks.size(); ++chunk)
+        certifiers[number / of_v].add_to_v(*block.chunks[chunk], page_of(job, chunk), cuts[part], cuts[part + 1],
+                                           buffer);
+      return;
+    }
+    number -= of_v * jobs.size();
+    const Piece& piece = pieces[number % pieces.size()];
+    const size_t task = number / pieces.size();
+    const Chunk& chunk = *block.chunks[piece.chunk];
+    sums[number] =
+        certifiers[task].sums_of(chunk, piece.first_row, std::min(chunk.rows(), piece.first_row + kRowsPerPiece),
+                                 page_of(*jobs[task], piece.chunk), buffer);
+  });
+  for (size_t number = 0; number < sums.size(); ++number) certifiers[number / pieces.size()].add(sums[number]);
+}
+
+void Certify::add_block(std::vector<ClassCertifier>& certifiers, const Block& block) {
+  const std::span<Job* const> jobs = batch();
+  // Losses and v have nothing in common, and tasks have not either.
+  setup_.context.team.for_each(2 * jobs.size(), [&](size_t number) {
+    const bool losses = number % 2 == 0;
+    if (losses && number_ > 0) return;
+    const Job& job = *jobs[number / 2];
+    ClassCertifier& certifier = certifiers[number / 2];
+    for (size_t i = 0; i < block.chunks.size(); ++i) {
+      const SparseDuals::Page page = job.solution->class_duals.page(block.numbers[i]);
+      if (losses)
+        certifier.add_losses(*block.chunks[i], page, job.solution->weights);
+      else
+        certifier.add_duals(*block.chunks[i], page);
+    }
+  });
 }
 
 void Certify::end_pass() {
   ++done_;
   std::visit(
       [&](auto& certifiers) {
-        const std::span<Job> jobs = batch();
-        for (size_t i = 0; i < jobs.size(); ++i) certifiers[i].end_pass(jobs[i].solution->weights);
-        if (mending_) set_range(jobs.front(), certifiers.front().range());
+        const std::span<Job* const> jobs = batch();
+        for (size_t i = 0; i < jobs.size(); ++i)
+          if constexpr (std::is_same_v<std::decay_t<decltype(certifiers.front())>, Certifier>)
+            certifiers[i].end_pass();
+          else
+            certifiers[i].end_pass(jobs[i]->solution->weights);
+        if (mending_) set_range(*jobs.front(), certifiers.front().range());
         if (++number_ < certifiers.front().passes()) return;
         number_ = 0;
         bool mend = false;
-        for (size_t i = 0; i < jobs.size() && !mending_; ++i) mend = adopt(jobs[i], certifiers[i]) || mend;
+        for (size_t i = 0; i < jobs.size() && !mending_; ++i) mend = adopt(*jobs[i], certifiers[i]) || mend;
         mending_ = mend;
         if (!mending_) begin_ += jobs.size();
       },
@@ -141,21 +213,32 @@ void Certify::end_pass() {
 // gone on from, it takes their place. True: v must be read again for that, since it was made in ranges.
 template <class AnyCertifier>
 bool Certify::adopt(Job& job, const AnyCertifier& certifier) {
+  constexpr bool kOneTask = std::is_same_v<AnyCertifier, Certifier>;
   std::vector<float>& weights = job.solution->weights;
-  job.certificate = certifier.finish(weights);
-  const double dual = job.certificate.dual;
-  Certificate of_mean = job.certificate;
-  if constexpr (std::is_same_v<AnyCertifier, Certifier>)
-    if (!job.mean.empty()) of_mean = certifier.finish_others(job.mean);
-  const bool mean_is_better = of_mean.primal < job.certificate.primal;
-  if (mean_is_better) job.certificate = of_mean;
+  bool mean_is_better = false;
+  if constexpr (kOneTask) {
+    job.certificate = certifier.finish();
+    if (!job.mean.empty()) {
+      const Certificate of_mean = certifier.finish_others();
+      mean_is_better = of_mean.primal < job.certificate.primal;
+      if (mean_is_better) job.certificate = of_mean;
+    }
+  } else {
+    job.certificate = certifier.finish(weights);
+  }
   if (!job.replace_above || job.certificate.gap() <= *job.replace_above) {
     if (!mean_is_better) return false;
     job.solution->weights_of_duals = std::move(weights);
     weights.assign(job.mean.begin(), job.mean.end());
     return false;
   }
-  if (certifier.passes() > 1) return !(certifier.drift() <= kWorthMending * setup_.options.tolerance * std::abs(dual));
+  if (!makes_v()) return false;
+  if constexpr (kOneTask) job.drift_bound = certifier.drift();
+  const double square = kOneTask ? job.drift_bound * job.drift_bound : certifier.drift();
+  if (certifier.passes() > 1)
+    if (square <= kWorthMending * setup_.options.tolerance * std::abs(job.certificate.dual)) return false;
+  if constexpr (kOneTask) job.drift_bound = certifier.drift_of_v();
+  if (certifier.passes() > 1) return true;
   set_range(job, certifier.range());
   return false;
 }
@@ -175,7 +258,7 @@ std::vector<PartOfV> Certify::v() const {
   std::vector<PartOfV> parts;
   std::visit(
       [&](const auto& certifiers) {
-        for (size_t i = 0; i < certifiers.size(); ++i) {
+        for (size_t i = 0; i < std::min(certifiers.size(), tasks_of_v_.size()); ++i) {
           const Certifier::Range range = certifiers[i].range();
           parts.push_back({tasks_of_v_[i], range.begin, range.v});
         }

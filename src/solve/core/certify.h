@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "objective/class_certificate.h"
+#include "objective/drift.h"
 #include "solve/core/pass.h"
 
 namespace linblock {
@@ -29,13 +30,16 @@ class Certify {
     Solution* solution = nullptr;
     std::optional<double> replace_above = {};
     std::span<const float> mean = {};
-    Certificate certificate = {};  // the answer
+    // |v - w| is not above it. Where that is enough for the gap that is asked for, margins alone are the certificate.
+    double drift_bound = DriftBound::kUnknown;
+    bool needs_v = true;
+    Certificate certificate = {};  // the answer; drift_bound then belongs to the weights as they are afterwards
   };
 
   explicit Certify(const Setup& setup) : setup_(setup) {}
 
-  // One reading for as many tasks as have room for their v, or several where not even one has. `order`: of these rows
-  // alone, where they are all that is held.
+  // One reading for all tasks that need no v. Then one for as many tasks as have room for their v, or several where not
+  // even one has. `order`: of these rows alone, where they are all that is held.
   void begin(std::vector<Job> jobs, std::optional<BlockOrder> order = {});
   // Every task, as it is.
   void begin_all();
@@ -55,9 +59,16 @@ class Certify {
  private:
   using Certifiers = std::variant<std::vector<Certifier>, std::vector<ClassCertifier>>;
 
-  std::span<Job> batch() { return std::span(jobs_).subspan(begin_, std::min(at_once_, jobs_.size() - begin_)); }
+  // The tasks that are certified together now.
+  std::span<Job* const> batch() const {
+    const size_t most = makes_v() ? at_once_ : without_v_;
+    return std::span(sequence_).subspan(begin_, std::min(most, sequence_.size() - begin_));
+  }
+  bool makes_v() const { return begin_ >= without_v_; }
   void make_certifiers();
   size_t passes() const;
+  void add_block(std::vector<Certifier>& certifiers, const Block& block);
+  void add_block(std::vector<ClassCertifier>& certifiers, const Block& block);
   template <class AnyCertifier>
   bool adopt(Job& job, const AnyCertifier& certifier);
   void set_range(Job& job, const Certifier::Range& range) const;
@@ -65,9 +76,11 @@ class Certify {
   const Setup setup_;
   std::vector<Job> jobs_;
   BlockOrder order_;
-  size_t at_once_ = 1;
-  size_t begin_ = 0;   // of the tasks that are certified together now
-  size_t number_ = 0;  // of the reading for them
+  std::vector<Job*> sequence_;  // those without v come first
+  size_t without_v_ = 0;        // so many
+  size_t at_once_ = 1;          // of the others
+  size_t begin_ = 0;            // in the sequence, of the tasks that are certified together now
+  size_t number_ = 0;           // of the reading for them
   bool mending_ = false;
   double done_ = 0;  // readings
   Certifiers certifiers_;

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/threads.h"
 
 namespace linblock {
 
@@ -18,7 +17,7 @@ Duals make_duals(const Setup& setup, size_t task) {
 bool for_each_task(const Context& context, size_t count, const std::function<bool(size_t)>& work) {
   const Stopwatch working;
   std::atomic<bool> finished = true;
-  for_each_on_threads(context.threads, count, [&](size_t number) {
+  context.team.for_each(count, [&](size_t number) {
     if ((number > 0 && context.stopped() && working.seconds() > kStopSeconds) || !work(number)) finished = false;
   });
   return finished;

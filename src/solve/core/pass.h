@@ -49,8 +49,6 @@ struct PassEnd {
   int pass = 0;                           // its number, or that of the pass it belongs to
   bool whole = true;                      // false: told to stop after a part of the blocks
   std::optional<Termination> limit = {};  // why no other pass will follow
-  ReadCosts costs = {};                   // of the last pass that has a number
-  double solve_seconds = 0;               // likewise
 };
 
 // v = sum of alpha y x of a task, from feature `begin` on.
@@ -69,8 +67,6 @@ class Solver {
   virtual std::optional<Pass> next(const Position& at) = 0;
   // False: told to stop half-way. What it did then is lost, and the last checkpoint is what remains.
   virtual bool work(const Block& block, size_t number) = 0;
-  // A `solve` pass has been measured. True: the plan has changed, and is saved before it takes effect.
-  virtual bool measure(const PassEnd&) { return false; }
   // A report, if this was the end of a pass with all of its certificates. The loop fills in what it has measured.
   virtual std::optional<PassReport> end_pass(const PassEnd& end) = 0;
 

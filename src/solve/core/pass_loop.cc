@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/threads.h"
 #include "solve/core/certify.h"
 #include "solve/solve.h"
 
@@ -37,13 +36,14 @@ PassLoop::PassLoop(const Problem& problem, const SolveOptions& options, std::vec
   solutions.resize(problem.tasks.size());
   std::optional<FieldReader> resumed;
   if (context.checkpoint.wanted() && saved()) resumed.emplace(context.checkpoint.path);
-  // What was measured the first time is not measured again: the same plan, the same bits.
+  // The same plan, the same bits.
   summary_.plan = resumed ? resumed->take<Plan>("plan") : make_plan(problem, options, context);
   context.observer.plan(summary_.plan);
   solver_ = make_solver(problem, options, solutions, context, summary_.plan, rows);
   if (!resumed) return;
   restore(*resumed);
   resumed->finish();
+  rows_.load();
 }
 
 void PassLoop::restore(FieldReader& from) {
@@ -98,7 +98,6 @@ std::optional<PassLoop::Done> PassLoop::pass() {
     work_on(*pass);
   else
     read(*pass);
-  if (pass->purpose == Pass::Purpose::solve && solver_->measure(end_of(*pass))) save();
   if (pass->has_number()) {
     ++at_.pass;
     at_.block = 0;
@@ -214,11 +213,7 @@ void PassLoop::save_between_steps() {
 }
 
 PassEnd PassLoop::end_of(const Pass& pass) const {
-  return {.pass = std::max(1, at_.pass - 1),
-          .whole = whole_,
-          .limit = limit(pass),
-          .costs = pass_costs_,
-          .solve_seconds = pass_solve_seconds_};
+  return {.pass = std::max(1, at_.pass - 1), .whole = whole_, .limit = limit(pass)};
 }
 
 std::optional<Termination> PassLoop::limit(const Pass& pass) const {
@@ -240,7 +235,7 @@ void PassLoop::read_rows(const std::function<void(const Block&)>& work) {
   if (!plan.columns && !rows_.holds(*problem_.store)) rows_.hold(rows_of(problem_, context_, plan));
   if (plan.columns) {
     // The columns have done their work: their memory is for rows now.
-    rows_.hold({.store = problem_.store, .window_bytes = plan.window_bytes, .threads = context_.threads});
+    rows_.hold({.store = problem_.store, .window_bytes = plan.window_bytes, .team = context_.team});
     Plan of_rows = plan;
     of_rows.rows = RowsHeld::streamed;
     of_rows.certify_window_bytes = window = plan.window_bytes;

@@ -40,9 +40,10 @@ struct Plan {
   size_t chunks_per_block = 1;
   bool few_features = false;  // for so many rows that a mean of weights costs nothing and helps
   size_t inner = 1;           // inner iterations on a block
-  double idle = 0;            // seconds that go by unused, reading, for each second of work
-  bool settled = true;        // false: the last two are chosen after the first pass, from what it measured
+  double idle = 0;            // work that is free while the disk is waited for, for each unit of work
+  uint64_t kept_rows = 0;     // in the working set of a task, at most
   size_t accumulators = 1;    // partial sums over rows, added in a fixed order
+  bool batches = false;       // rows may be stepped along together
 
   void add_part(std::string_view name, uint64_t bytes, std::vector<Remedy> remedies = {}, std::string of = {}) {
     parts.push_back({std::string(name), bytes, std::move(remedies), std::move(of)});
@@ -77,8 +78,9 @@ struct Plan {
     field("few_features", self.few_features);
     field("inner", self.inner);
     field("idle", self.idle);
-    field("settled", self.settled);
+    field("kept_rows", self.kept_rows);
     field("accumulators", self.accumulators);
+    field("batches", self.batches);
   }
   // The parts as one text, in which a file keeps them.
   std::string parts_text() const;

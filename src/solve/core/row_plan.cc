@@ -12,8 +12,9 @@ namespace {
 
 constexpr double kLeastWorkingSetShare = 0.4;  // of the memory for rows, where a split is to be chosen
 constexpr uint64_t kManyRows = 16;             // for each feature
-constexpr uint64_t kWorkingSetRows = 3;        // one in so many rows may be in it where all are in memory ...
-constexpr uint64_t kWorkingSetRowBytes = 64;   // ... on a list with so many bytes per row
+constexpr uint64_t kWorkingSetRows = 3;        // one in so many rows may be in it ...
+constexpr uint64_t kFewFeaturesRows = 12;      // ... and with few features: rounds over more of them come too seldom
+constexpr uint64_t kWorkingSetRowBytes = 64;   // where all rows are in memory, it is a list with so many bytes per row
 
 class RowPlanner {
  public:
@@ -30,6 +31,7 @@ class RowPlanner {
     Plan plan = share_out(needs_.accumulators);
     if (options_.chunks_per_block > 0)
       plan.chunks_per_block = std::min(plan.chunks_per_block, options_.chunks_per_block);
+    plan.kept_rows = plan.cache_bytes > 0 ? kept_rows() : 0;
     plan.chunks_per_block =
         std::clamp<size_t>(std::min(plan.chunks_per_block, needs_.most_chunks), 1, std::max<size_t>(1, count));
     if (plan.rows == RowsHeld::streamed && needs_.blocks == Blocks::buckets) check_buckets(plan);
@@ -40,9 +42,13 @@ class RowPlanner {
   }
 
  private:
+  uint64_t kept_rows() const {
+    return problem_.store->info().rows / (needs_.few_features ? kFewFeaturesRows : kWorkingSetRows) + 1;
+  }
   bool small_blocks() const { return needs_.blocks == Blocks::recomposed; }
   size_t usual_chunks() const {
-    return options_.chunks_per_block > 0 ? options_.chunks_per_block : kUsualChunksPerBlock;
+    if (options_.chunks_per_block > 0) return options_.chunks_per_block;
+    return needs_.batch_bytes > 0 ? kChunksPerBlockOfBatches : kUsualChunksPerBlock;
   }
 
   // Fixed blocks are whole buckets: one may have more chunks than are asked for.
@@ -90,10 +96,9 @@ class RowPlanner {
     if (needs_.working_set_share) {
       window = static_cast<uint64_t>(static_cast<double>(free) * (1 - *needs_.working_set_share));
     } else if (needs_.shares_out_working_set && !plan.duals_in_file && tasks_ == 1) {
-      // Two blocks, or what a certificate needs to be made in one pass, and a little. Several tasks have more use for
-      // the certificates of several in one reading than for a small working set each.
+      // Two blocks and a little.
       const auto most = static_cast<uint64_t>(static_cast<double>(free) * (1 - kLeastWorkingSetShare));
-      window = std::max(std::min(2 * usual_chunks() * chunks_.largest, most), needs_.v_bytes) + least;
+      window = std::min(2 * usual_chunks() * chunks_.largest, most) + least;
     }
     plan.window_bytes = std::clamp(window, least, free);
     plan.cache_bytes = !needs_.has_working_set || plan.duals_in_file ? 0 : free - plan.window_bytes;
@@ -116,16 +121,17 @@ class RowPlanner {
     const auto of_use = [&] { return tasks_ == 1 || needs_.few_features || needs_.working_set_share.has_value(); };
     const bool has_list =
         needs_.shares_out_working_set && needs_.working_set_share.value_or(1) > 0 && !plan.duals_in_file && of_use();
-    const uint64_t list = has_list ? problem_.store->info().rows / kWorkingSetRows * kWorkingSetRowBytes : 0;
+    const uint64_t list = has_list ? kept_rows() * kWorkingSetRowBytes : 0;
     const uint64_t v = needs_.v_bytes;
     free -= std::min(free, notes(plan.chunks_per_block));
-    if (chunks_.decoded + v + list <= free)
+    const uint64_t remembered = problem_.store->info().physical_rows() * needs_.remembered_bytes_per_row;
+    if (chunks_.decoded + remembered + v + list <= free)
       plan.rows = RowsHeld::decoded;
     else if (chunks_.encoded + space + std::min(v, kLeastCertifyBytes) <= free)
       plan.rows = RowsHeld::encoded;
     else
       return false;
-    plan.window_bytes = plan.rows == RowsHeld::decoded ? chunks_.decoded : chunks_.encoded + space;
+    plan.window_bytes = plan.rows == RowsHeld::decoded ? chunks_.decoded + remembered : chunks_.encoded + space;
     const uint64_t left = free - plan.window_bytes;
     plan.certify_bytes = std::min(v, left);
     plan.cache_bytes = std::min(left - plan.certify_bytes, list * tasks_);
@@ -141,12 +147,10 @@ class RowPlanner {
     const uint64_t most = largest_of(order);
     if (most * chunks_.largest <= plan.window_bytes) return;
     const bool one_bucket_each = order.ends.size() >= most_fixed_blocks(*problem_.store);
-    fail(ErrorKind::memory,
-         {say("give more `memory`"),
-          one_bucket_each ? say("pack the data with more memory (for more buckets)") : say("ask for more `blocks`"),
-          say("use `solver` dual with `schedule` recomposed")},
-         "a fixed block of {} chunks needs {}, and `memory` leaves {} for rows", most,
-         human_bytes(most * chunks_.largest), human_bytes(plan.window_bytes));
+    std::vector<Remedy> remedies = {say("give more `memory`"), say("use `schedule` recomposed")};
+    if (!one_bucket_each) remedies.push_back(say("ask for more `blocks`"));
+    fail(ErrorKind::memory, std::move(remedies), "a fixed block of {} chunks needs {}, and `memory` leaves {} for rows",
+         most, human_bytes(most * chunks_.largest), human_bytes(plan.window_bytes));
   }
 
   // What is there from the first pass to the last. Returns what it leaves.
@@ -158,7 +162,7 @@ class RowPlanner {
     const uint64_t directory = directory_bytes(store);
     const uint64_t held =
         context_.reserved_bytes + tasks_ * usual_chunks() * chunks_.most_rows * needs_.open_bytes_per_row;
-    const uint64_t fixed = kProgramBytes + held + weights + directory;
+    const uint64_t fixed = kProgramBytes + held + weights + directory + needs_.batch_bytes;
     const uint64_t least = chunks_.least() + notes(small_blocks() ? usual_chunks() : 1);
     uint64_t kept = needs_.kept_bytes
                         ? needs_.kept_bytes(chunks_, context_.memory_bytes - std::min(context_.memory_bytes, fixed))
@@ -179,6 +183,7 @@ class RowPlanner {
     if (kept > 0 || needs_.bytes_per_row > 0)
       plan.add_part(needs_.kept_of_rows, kept,
                     needs_.remedies_for_rows.empty() ? fewer_tasks : needs_.remedies_for_rows, grouped(rows) + " rows");
+    if (needs_.batch_bytes > 0) plan.add_part("batches", needs_.batch_bytes, {use("batch", "1")});
     const uint64_t taken = fixed + kept;
     if (taken + least > context_.memory_bytes) refuse(plan, held, directory, least, taken + least);
     return context_.memory_bytes - taken;

@@ -15,6 +15,7 @@
 namespace linblock {
 
 inline constexpr size_t kUsualChunksPerBlock = 8;  // fewer mix badly, more does not help: small blocks stay in cache
+inline constexpr size_t kChunksPerBlockOfBatches = 32;  // batches of a block follow each other without a pause
 inline constexpr uint64_t kLeastCertifyBytes = uint64_t{1} << 20;  // below, a certificate takes too many passes
 
 // Which chunks make a block.
@@ -52,6 +53,8 @@ struct RowNeeds {
   bool shares_out_working_set = false;           // the plan chooses its share, where nobody names one
   std::optional<double> working_set_share = {};  // of the memory for rows
   bool few_features = false;                     // for so many rows that a mean of weights may be kept
+  uint64_t batch_bytes = 0;                      // of all tasks, for rows that are stepped along together
+  uint64_t remembered_bytes_per_row = 0;         // of all tasks, where rows stay in memory, decoded
 };
 
 // Throws ErrorKind::memory, with numbers and remedies.

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/snapshot.h"
+#include "base/team.h"
 #include "objective/certificate.h"
 #include "objective/duals.h"
 #include "objective/problem.h"
@@ -140,7 +141,8 @@ struct Observer {
 struct Context {
   uint64_t memory_bytes = uint64_t{1} << 30;
   uint64_t reserved_bytes = 0;  // of it, for what the caller holds meanwhile
-  size_t threads = 1;
+  Team team = 1;
+  bool wants_v = false;      // the caller takes v = sum of alpha y x from the certificates
   bool rows_at_end = false;  // the caller reads all rows once more when the answer is complete: columns leave room
   Observer observer = {};
   const std::atomic<bool>* stop = nullptr;

@@ -33,7 +33,12 @@ class TaskSolver : public Solver {
     else
       begin_certificates(end.limit.has_value());
     if (certify_.in_work()) return std::nullopt;
-    for (size_t i = 0; i < tasks_.due().size(); ++i) tasks_.due()[i]->certificate = certify_.jobs()[i].certificate;
+    for (size_t i = 0; i < tasks_.due().size(); ++i) {
+      auto& task = *tasks_.due()[i];
+      task.certificate = certify_.jobs()[i].certificate;
+      task.descent.set_drift_bound(certify_.jobs()[i].drift_bound);
+      task.short_of_tolerance = certify_.jobs()[i].needs_v ? 0 : task.short_of_tolerance + 1;
+    }
     PassReport report;
     tasks_.end_certificates(setup_.options, report);
     if (report.tasks_left == 0)
@@ -64,14 +69,25 @@ class TaskSolver : public Solver {
  private:
   void begin_certificates(bool last) {
     last_ = last;
-    std::vector<Certify::Job> those;
-    for (auto* task : tasks_.choose_due(setup_.options, waits(), last))
-      those.push_back({.task = &task->task,
-                       .solution = &task->solution,
-                       .replace_above = last ? std::nullopt : std::optional(setup_.options.tolerance),
-                       .mean = task->descent.mean()});
-    certify_.begin(std::move(those));
+    std::vector<Certify::Job> jobs;
+    for (auto* task : tasks_.choose_due(setup_.options, waits(), last)) {
+      // What the drift takes off the dual is a small part of the gap that is asked for. With a high cost it may still
+      // be what keeps the primal up: where certificates go on falling short, v takes the place of the weights.
+      const double drift = task->descent.drift_bound();
+      const bool small = 0.5 * drift * drift <= kDriftShare * setup_.options.tolerance * task->dual &&
+                         task->short_of_tolerance < kMostShort;
+      jobs.push_back({.task = &task->task,
+                      .solution = &task->solution,
+                      .replace_above = last ? std::nullopt : std::optional(setup_.options.tolerance),
+                      .mean = task->descent.mean(),
+                      .drift_bound = drift,
+                      .needs_v = setup_.context.wants_v || !small});
+    }
+    certify_.begin(std::move(jobs));
   }
+
+  static constexpr double kDriftShare = 0.1;
+  static constexpr int kMostShort = 2;
 
   Certify certify_;
   bool last_ = false;  // no pass will follow

@@ -24,7 +24,8 @@ class Tasks {
     double gap_ratio;   // certified gap / estimated gap, as far as is known
     bool done = false;  // certified within the tolerance: left out of later passes
     Certificate certificate = {};
-    double primal = 0;  // estimates of the last pass
+    int short_of_tolerance = 0;  // certificates in a row, made without v
+    double primal = 0;           // estimates of the last pass
     double dual = 0;
 
     double estimated_gap() const { return relative_gap(primal, dual); }
@@ -33,6 +34,7 @@ class Tasks {
       field("gap_ratio", self.gap_ratio);
       field("done", self.done);
       field("certificate", self.certificate);
+      field("short_of_tolerance", self.short_of_tolerance);
       field("weights_of_duals", self.solution.weights_of_duals);
     }
   };

@@ -24,11 +24,29 @@ constexpr int kMostInner = 10;
 constexpr int kRoundsOfNew = 5;        // over rows that a warm start does not know
 constexpr double kWarmGapRatio = 0.1;  // the rows that are new make estimates of the first passes far too high
 
-// Work is free while the disk is waited for: half of it for more rounds over the blocks, half for kept rows.
-void use_idle_time(const PassEnd& pass, Plan& plan) {
-  plan.settled = true;
-  plan.idle = std::floor(pass.costs.wait_seconds / std::max(pass.solve_seconds, 1e-9));
+// A step's nanoseconds for a nonzero. A constant, so that the same command gives the same bits on every machine.
+constexpr double kNanosecondsPerNonzero = 4;
+
+// Work is free while the disk is waited for: half of it for more rounds over the blocks, half for kept rows. How long
+// that is follows from the bytes of the rows before any codec, which pack may have chosen by a clock, their nonzeros
+// and the speed of the disk that the user names.
+void use_idle_time(const Store& store, double bytes_per_second, Plan& plan) {
+  double bytes = 0;
+  for (const ChunkInfo& chunk : store.chunks()) bytes += static_cast<double>(chunk.raw_bytes);
+  const double work = 1e-9 * kNanosecondsPerNonzero *
+                      static_cast<double>(std::max<uint64_t>(1, store.info().nonzeros + kRowWork * store.info().rows));
+  plan.idle = std::max(0.0, std::floor(bytes / bytes_per_second / work - 1));
   plan.inner = static_cast<size_t>(std::clamp(1 + plan.idle / 2, 1.0, double{kMostInner}));
+}
+
+// Batches need many rows with few features in common, and threads that have nothing else to do: several tasks share the
+// threads among themselves. Weights that fit the cache of one core are faster without, and so is little work.
+bool uses_batches(const Problem& problem, const Dual& method, bool few_features) {
+  constexpr uint64_t kManyWeights = uint64_t{1} << 18;
+  constexpr uint64_t kManyNonzeros = uint64_t{1} << 20;
+  if (method.batch) return *method.batch > 1 && problem.tasks.size() == 1;
+  return method.schedule == Schedule::recomposed && !few_features && problem.tasks.size() == 1 &&
+         problem.weights() >= kManyWeights && problem.store->info().nonzeros >= kManyNonzeros;
 }
 
 class DualSolver : public TaskSolver<DualDescent> {
@@ -38,31 +56,30 @@ class DualSolver : public TaskSolver<DualDescent> {
     const Plan& plan = setup.plan;
     std::vector<Solution>& solutions = setup.solutions;
     // Estimates are of losses before a step, and so too high, the more so where a mean is better than the weights that
-    // made them: a certificate that costs but one pass is tried early.
-    const bool cheap = plan.certify_bytes >= problem.weights() * sizeof(double);
+    // made them. A certificate costs one reading, so it is tried early.
     const bool warm =
         std::any_of(solutions.begin(), solutions.end(), [](const auto& one) { return !one.duals.empty(); });
-    const double gap_ratio = warm ? kWarmGapRatio : !cheap ? 1 : plan.few_features ? 0.3 : 0.5;
+    const double gap_ratio = warm ? kWarmGapRatio : plan.few_features ? 0.3 : 0.5;
     if (method.schedule == Schedule::recomposed) new_chunks_ = setup.options.new_chunks;
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
+      const std::vector<float>& start = solutions[i].weights;
+      const bool cold = solutions[i].duals.empty() &&
+                        std::all_of(start.begin(), start.end(), [](float weight) { return weight == 0; });
       if (solutions[i].duals.empty()) solutions[i].duals = make_duals(setup, i);
       DualDescent& descent = tasks_.add(
           problem.tasks[i], solutions[i],
           DualDescent(problem, problem.tasks[i], setup.options.seed, solutions[i], setup.context.stop), gap_ratio);
-      if (plan.cache_bytes > 0) descent.use_working_set(plan.cache_bytes / problem.tasks.size(), setup.resident);
+      descent.set_drift_bound(cold ? 0 : DriftBound::kUnknown);
+      if (plan.cache_bytes > 0)
+        descent.use_working_set(plan.cache_bytes / problem.tasks.size(), plan.kept_rows, setup.resident);
       if (plan.few_features) descent.expect_few_features();
+      if (plan.batches) descent.use_batches(setup.context.team, method.batch, plan.rows == RowsHeld::decoded);
       // The paper's own schedule is the paper exactly.
       if (method.schedule == Schedule::recomposed) descent.use_shrinking();
     }
     // Those that a start brings along may be in a file though they would fit the memory.
     duals_in_file_ =
         std::any_of(solutions.begin(), solutions.end(), [](const auto& one) { return one.duals.in_file(); });
-  }
-
-  bool measure(const PassEnd& end) override {
-    if (setup_.plan.settled) return false;
-    use_idle_time(end, setup_.plan);
-    return setup_.plan.idle > 0;  // nothing to gain, nothing to save
   }
 
   void save(FieldWriter& to) const override {
@@ -84,7 +101,7 @@ class DualSolver : public TaskSolver<DualDescent> {
     in_work_ = tasks_.in_work();
     rounds_ = {.most = method_.inner.converge ? kConvergeRounds : static_cast<int>(plan.inner),
                .converge = method_.inner.converge,
-               .kept_join = !method_.inner.is_auto()};
+               .kept_join = method_.inner.converge || method_.schedule == Schedule::fixed};
     for (auto* task : in_work_) {
       if (at.block == 0) task->descent.begin_pass(at.pass);
       task->descent.set_idle(plan.idle);
@@ -143,21 +160,31 @@ class DualSolver : public TaskSolver<DualDescent> {
 Plan Dual::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
   const bool recomposed = schedule == Schedule::recomposed;
   const bool few_features = recomposed && has_few_features(problem);
-  Plan plan = plan_rows({.weights = problem.weights(),
-                         .bytes_per_weight = sizeof(float) * (few_features ? 2 : 1),
-                         .bytes_per_row = Duals::kBytesPerRow,
-                         .may_be_filed = true,
-                         .v_bytes = problem.weights() * sizeof(double),
-                         .certifies_in_window = true,
-                         .blocks = recomposed ? Blocks::recomposed : Blocks::buckets,
-                         .fixed_blocks = blocks.value_or(0),
-                         .has_working_set = true,
-                         .shares_out_working_set = recomposed,
-                         .working_set_share = cache_fraction,
-                         .few_features = few_features},
-                        problem, options, context);
+  const auto plan_with = [&](bool batches) {
+    Plan plan = plan_rows({.weights = problem.weights(),
+                           .bytes_per_weight = sizeof(float) * (few_features ? 2 : 1),
+                           .bytes_per_row = Duals::kBytesPerRow,
+                           .may_be_filed = true,
+                           .v_bytes = problem.weights() * sizeof(double),
+                           .certifies_in_window = true,
+                           .blocks = recomposed ? Blocks::recomposed : Blocks::buckets,
+                           .fixed_blocks = blocks.value_or(0),
+                           .has_working_set = true,
+                           .shares_out_working_set = recomposed,
+                           .working_set_share = cache_fraction,
+                           .few_features = few_features,
+                           .batch_bytes = batches ? Batches::memory_bytes() : 0,
+                           .remembered_bytes_per_row = batches ? Batches::kBytesPerRow : 0},
+                          problem, options, context);
+    plan.batches = batches;
+    return plan;
+  };
+  Plan plan = plan_with(uses_batches(problem, *this, few_features));
+  // Where little is in memory, lists of rows are short: batches were slower there.
+  if (plan.batches && !batch && plan.rows != RowsHeld::decoded) plan = plan_with(false);
   plan.inner = inner.count == 0 ? 1 : static_cast<size_t>(inner.count);
-  plan.settled = !inner.is_auto() || plan.rows != RowsHeld::streamed;
+  if (inner.is_auto() && plan.rows == RowsHeld::streamed)
+    use_idle_time(*problem.store, static_cast<double>(disk_rate), plan);
   return plan;
 }
 

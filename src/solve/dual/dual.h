@@ -11,7 +11,8 @@
 
 namespace linblock {
 
-// Sweeps over a block: a number, as many as measured rates say, or until the block is solved by LIBLINEAR's rule.
+// Sweeps over a block: a number, as many as the speed of the disk suggests, or until the block is solved by LIBLINEAR's
+// rule.
 struct InnerIterations {
   int count = 0;  // 0: auto
   bool converge = false;
@@ -54,6 +55,8 @@ struct Dual {
   BlockSequence block_order = BlockSequence::permuted;
   InnerIterations inner = {};
   std::optional<double> cache_fraction = {};  // of the memory for rows, for the working set
+  uint64_t disk_rate = uint64_t{1} << 30;     // bytes per second, for `inner` auto
+  std::optional<uint64_t> batch = {};         // rows that are stepped along at the same weights
 
   static constexpr auto options() {
     return std::tuple{
@@ -63,7 +66,14 @@ struct Dual {
                "Order of blocks, with the fixed schedule: permuted or sequential"),
         option("inner", &Dual::inner, "N", "Inner iterations on each block: N, auto or converge"),
         option("cache_fraction", &Dual::cache_fraction, "F", "Share of the row memory for the working set: F or auto",
-               {.from = 0, .below = 1})};
+               {.from = 0, .below = 1}),
+        option_as<SizeText>("disk_rate", &Dual::disk_rate, "SIZE",
+                            "Bytes per second that the disk delivers, for `inner` auto: the slower the disk, the more "
+                            "work is done on each block",
+                            {.from = 1}),
+        option("batch", &Dual::batch, "N",
+               "Rows per batch, which all threads work on together: N, 1 for none, or auto to follow the data",
+               {.from = 1, .to = 512})};
   }
   std::string check(const AnyLoss&) const {
     if (schedule == Schedule::fixed) return {};

@@ -1,7 +1,7 @@
 // The step of dual coordinate descent.
 //
 // Update:   for row i of the block, in random order: alpha_i to the maximum of the dual along its coordinate,
-//           w += change * y_i x_i
+//           w += change * y_i x_i. In batches (batches.h), some hundred rows have their margins at the same w.
 // Paper:    Hsieh, Chang, Lin, Keerthi, Sundararajan, "A dual coordinate descent method for large-scale
 //           linear SVM" (2008), with its shrinking.
 #include "solve/dual/dual_descent.h"
@@ -12,6 +12,7 @@
 
 #include "base/dot.h"
 #include "solve/core/pass.h"
+#include "solve/dual/batch_choice.h"
 
 namespace linblock {
 
@@ -35,8 +36,14 @@ DualDescent::DualDescent(const Problem& problem, const Task& task, uint64_t seed
   solution_.weights.resize(problem.weights(), 0);
 }
 
-void DualDescent::use_working_set(uint64_t bytes, const std::vector<Chunk>* resident) {
-  working_set_ = WorkingSet(*problem_.store, bytes, resident);
+void DualDescent::use_working_set(uint64_t bytes, uint64_t rows, const std::vector<Chunk>* resident) {
+  working_set_ = WorkingSet(*problem_.store, bytes, rows, resident);
+}
+
+void DualDescent::use_batches(const Team& team, std::optional<uint64_t> rows, bool rows_stay) {
+  batch_team_ = team;
+  batch_rows_ = rows;
+  remembers_rows_ = rows_stay;
 }
 
 void DualDescent::expect_few_features() {
@@ -53,6 +60,7 @@ void DualDescent::begin_pass(int pass) {
   losses_ = resting_.begin_pass(pass, shrinks_);
   mean_of_ = 0;
   working_set_.begin_pass();
+  drift_.begin(squared_weights());
 }
 
 double DualDescent::squared_weights() const {
@@ -72,6 +80,7 @@ bool DualDescent::solve_block(const Block& block, size_t number, const Rounds& r
   const bool finished =
       std::visit([&](const auto& loss) { return solve_block_with(loss, with_kept, number, rounds); }, problem_.loss);
   if (!finished) return false;
+  drift_.fold();
   solution_.duals.put_back(block.numbers, solution_.duals.base_version() + static_cast<uint32_t>(pass_));
   const auto share = 1 / static_cast<float>(++mean_of_);
   for (size_t i = 0; i < mean_.size(); ++i) mean_[i] += share * (solution_.weights[i] - mean_[i]);
@@ -85,39 +94,59 @@ bool DualDescent::solve_block_with(const L& loss, const Block& block, size_t num
   Random random(seed_, mix64(static_cast<uint64_t>(pass_), number));
   const Stopwatch working;
   size_t active = visitors_.size();
-  double top = kInfinity;  // what the last round left of the largest and smallest projected gradient
-  double bottom = -kInfinity;
-  for (int round = 0; round < rounds.most; ++round) {
-    if (round > 0 && must_leave(working)) return false;
-    double highest = -kInfinity;
-    double lowest = kInfinity;
+  Range left{.top = kInfinity, .bottom = -kInfinity};  // by the last round
+  for (int number_of_round = 0; number_of_round < rounds.most; ++number_of_round) {
+    if (number_of_round > 0 && must_leave(working)) return false;
     for (size_t i = active; i > 1; --i) std::swap(visitors_[i - 1], visitors_[random.below(i)]);
-    for (size_t i = 0; i < active; ++i) {
-      prefetch(block, i, active);
-      const Visit visit = update(loss, block, visitors_[i], round == 0, top, bottom);
-      if (visit.shrink) {
-        std::swap(visitors_[i], visitors_[--active]);
-        --i;
-        continue;
-      }
-      highest = std::max(highest, visit.projected);
-      lowest = std::min(lowest, visit.projected);
-    }
-    if (rounds.converge && highest - lowest <= kConvergeTolerance) {
+    if (batch_team_ && !batch_state_.chosen) choose_batches(block);
+    Range found = left;
+    const std::optional<size_t> remaining =
+        round(loss, block, active, number_of_round == 0, found, batch_state_.fresh, working);
+    if (!remaining) return false;
+    active = *remaining;
+    if (rounds.converge && found.top - found.bottom <= kConvergeTolerance) {
       if (active == visitors_.size()) break;
       active = visitors_.size();  // once more, with everything
-      top = kInfinity;
-      bottom = -kInfinity;
+      left = {.top = kInfinity, .bottom = -kInfinity};
       continue;
     }
-    top = highest > 0 ? highest : kInfinity;
-    bottom = lowest < 0 ? lowest : -kInfinity;
+    left = {.top = found.top > 0 ? found.top : kInfinity, .bottom = found.bottom < 0 ? found.bottom : -kInfinity};
   }
   if (!working_set_.wanted()) return true;
   choose_rows(loss, block);
   if (rounds.kept_join) return true;
   working_set_.worked_on_fresh(done_);
   return work_on_kept(loss, block, random, working);
+}
+
+template <Loss L>
+std::optional<size_t> DualDescent::round(const L& loss, const Block& block, size_t count, bool first, Range& range,
+                                         BatchSize& size, const Stopwatch& working) {
+  Range found{.top = -kInfinity, .bottom = kInfinity};
+  if (size.rows() > 1) {
+    shrunk_.assign(count, 0);
+    List<L> list(*this, loss, block, {visitors_.data(), count}, first, range, size, working);
+    if (!batches_->run(list)) return std::nullopt;
+    found = list.found();
+    size_t remaining = 0;
+    for (size_t i = 0; i < count; ++i)
+      if (shrunk_[i] == 0) std::swap(visitors_[remaining++], visitors_[i]);
+    count = remaining;
+  } else {
+    for (size_t i = 0; i < count; ++i) {
+      prefetch(block, i, count);
+      const Visit result = update(loss, block, visitors_[i], first, range);
+      if (result.shrink) {
+        std::swap(visitors_[i], visitors_[--count]);
+        --i;
+        continue;
+      }
+      found.top = std::max(found.top, result.projected);
+      found.bottom = std::min(found.bottom, result.projected);
+    }
+  }
+  range = found;
+  return count;
 }
 
 // Rows are visited in random order: they are on their way from memory before their turn comes.
@@ -149,8 +178,8 @@ void DualDescent::collect(const Block& block, bool kept_join) {
 }
 
 template <Loss L>
-DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visitor& visitor, bool first, double top,
-                                       double bottom) {
+DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visitor& visitor, bool first,
+                                       const Range& range) {
   const Row row = block.row(visitor.place, buffer_);
   const double cost = costs_.cost_of_learned(row);
   if (cost == 0) return {};
@@ -158,42 +187,181 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visito
   const RowCache::Origin origin = block.origin(visitor.place);
   const double sign = costs_.sign(row);
   double& alpha = solution_.duals.page(origin.chunk)[origin.row];
-  uint8_t& rest = solution_.duals.rest(origin.chunk)[origin.row];
   const double margin = margin_of(row, sign, problem_.bias, solution_.weights);
   visitor.margin = static_cast<float>(margin);
-  const bool counted = first && !block.is_cached(visitor.place);
-  if (counted) losses_ += cost * loss.value(margin);
-  if (counted && !met_all_ && alpha != 0) dual_values_ += loss.dual_value(alpha, cost);
-  const double from = alpha == 0 ? loss.first_alpha(cost) : alpha;
-  const double gradient = loss.dual_gradient(from, margin, cost);
-  Visit visit;
-  if (alpha == 0 && gradient > 0) {
-    if (gradient > top) visit.shrink = true;
-    if (counted && resting_.may_rest(gradient)) resting_.shrink(rest, cost * loss.value(margin));
-  } else if (alpha == loss.largest_alpha(cost) && gradient < 0) {
-    if (gradient < bottom) visit.shrink = true;
-    if (counted && resting_.may_rest(-gradient)) resting_.shrink(rest, cost * loss.value(margin));
-  } else {
-    visit.projected = gradient;
-    if (counted) resting_.add_violation(std::abs(gradient));
-  }
-  if (visit.shrink || visit.projected == 0) return visit;
+  const Visit result = visit(loss, alpha, margin, cost, first && !block.is_cached(visitor.place), range,
+                             solution_.duals.rest(origin.chunk)[origin.row]);
+  if (result.shrink || result.projected == 0) return result;
   double norm2 = squared_norm(row.value);
   if (problem_.has_bias()) norm2 += problem_.bias * problem_.bias;
-  // A row without features has no say in w: its alpha goes straight to where its own term is largest.
-  double next = loss.dual_step(from, margin, std::max(norm2, 1e-300), cost);
-  if (over_relaxation_ != 1)
-    next = std::clamp(alpha + over_relaxation_ * (next - alpha), 0.0, loss.largest_alpha(cost));
-  if (next == alpha) return visit;
-  const double value_change =
-      (next == 0 ? 0 : loss.dual_value(next, cost)) - (alpha == 0 ? 0 : loss.dual_value(alpha, cost));
-  dual_values_ += value_change;
-  done_.gain += value_change - (next - alpha) * (margin + 0.5 * (next - alpha) * norm2);
+  const double next = next_alpha(loss, alpha, margin, norm2, cost);
+  if (next == alpha) return result;
+  account(loss, alpha, next, margin, norm2, cost, row.index.size());
   const auto change = static_cast<float>(sign * (next - alpha));
   alpha = next;
   add_scaled(row.index, row.value, change, solution_.weights.data());
   if (problem_.has_bias()) solution_.weights.back() += change * static_cast<float>(problem_.bias);
-  return visit;
+  return result;
+}
+
+template <Loss L>
+DualDescent::Visit DualDescent::visit(const L& loss, double alpha, double margin, double cost, bool counted,
+                                      const Range& range, uint8_t& rest) {
+  if (counted) losses_ += cost * loss.value(margin);
+  if (counted && !met_all_ && alpha != 0) dual_values_ += loss.dual_value(alpha, cost);
+  const double gradient = loss.dual_gradient(alpha == 0 ? loss.first_alpha(cost) : alpha, margin, cost);
+  Visit result;
+  if (alpha == 0 && gradient > 0) {
+    if (gradient > range.top) result.shrink = true;
+    if (counted && resting_.may_rest(gradient)) resting_.shrink(rest, cost * loss.value(margin));
+  } else if (alpha == loss.largest_alpha(cost) && gradient < 0) {
+    if (gradient < range.bottom) result.shrink = true;
+    if (counted && resting_.may_rest(-gradient)) resting_.shrink(rest, cost * loss.value(margin));
+  } else {
+    result.projected = gradient;
+    if (counted) resting_.add_violation(std::abs(gradient));
+  }
+  return result;
+}
+
+template <Loss L>
+double DualDescent::next_alpha(const L& loss, double alpha, double margin, double norm2, double cost) const {
+  // A row without features has no say in w: its alpha goes straight to where its own term is largest.
+  const double from = alpha == 0 ? loss.first_alpha(cost) : alpha;
+  const double next = loss.dual_step(from, margin, std::max(norm2, 1e-300), cost);
+  if (over_relaxation_ == 1) return next;
+  return std::clamp(alpha + over_relaxation_ * (next - alpha), 0.0, loss.largest_alpha(cost));
+}
+
+template <Loss L>
+double DualDescent::account(const L& loss, double alpha, double next, double margin, double norm2, double cost,
+                            size_t nonzeros) {
+  const double value_change =
+      (next == 0 ? 0 : loss.dual_value(next, cost)) - (alpha == 0 ? 0 : loss.dual_value(alpha, cost));
+  const double gain = value_change - (next - alpha) * (margin + 0.5 * (next - alpha) * norm2);
+  dual_values_ += value_change;
+  done_.gain += gain;
+  drift_.step(next - alpha, margin, norm2, nonzeros);
+  return gain;
+}
+
+// The rows of a round, as Batches asks for them.
+template <Loss L>
+class DualDescent::List {
+ public:
+  List(DualDescent& descent, const L& loss, const Block& block, std::span<Visitor> visitors, bool first,
+       const Range& range, BatchSize& batch_size, const Stopwatch& working)
+      : descent_(descent),
+        loss_(loss),
+        block_(block),
+        visitors_(visitors),
+        first_(first),
+        range_(range),
+        batch_size_(batch_size),
+        working_(working) {}
+
+  size_t size() const { return visitors_.size(); }
+  size_t nonzeros(size_t i) const {
+    const uint32_t place = visitors_[i].place;
+    if (block_.is_cached(place)) return block_.cache->nonzeros(block_.cached_number(place));
+    return block_.chunks[Block::chunk_of(place)]->nonzeros(Block::row_of(place));
+  }
+  Row row(size_t i, RowBuffer& buffer) const {
+    if (i + 8 < visitors_.size()) {
+      const uint32_t soon = visitors_[i + 4].place;
+      const uint32_t later = visitors_[i + 8].place;
+      if (block_.is_cached(later)) block_.cache->prefetch_entry(block_.cached_number(later));
+      if (block_.is_cached(soon))
+        block_.cache->prefetch(block_.cached_number(soon));
+      else
+        block_.chunks[Block::chunk_of(soon)]->prefetch_place(Block::row_of(soon));
+    }
+    return block_.row(visitors_[i].place, buffer);
+  }
+  RowCache::Origin origin(size_t i) const { return block_.origin(visitors_[i].place); }
+  size_t row_number(const Batches::Item& item) const {
+    return descent_.solution_.duals.row_number(item.origin.chunk, item.origin.row);
+  }
+  void prefetch(const Batches::Item& item) const {
+    __builtin_prefetch(&descent_.solution_.duals.page(item.origin.chunk)[item.origin.row]);
+    __builtin_prefetch(&descent_.solution_.duals.rest(item.origin.chunk)[item.origin.row]);
+  }
+  uint64_t batch_rows() const { return batch_size_.rows(); }
+
+  void step(size_t i, Batches::Item& item) {
+    item.cost = descent_.costs_.cost_of_learned(item.row);
+    if (item.cost == 0) return;
+    descent_.done_.work += static_cast<double>(item.row.index.size() + kRowWork);
+    item.sign = descent_.costs_.sign(item.row);
+    item.margin *= item.sign;
+    Visitor& visitor = visitors_[i];
+    visitor.margin = static_cast<float>(item.margin);
+    const double alpha = descent_.solution_.duals.page(item.origin.chunk)[item.origin.row];
+    const Visit result =
+        descent_.visit(loss_, alpha, item.margin, item.cost, first_ && !block_.is_cached(visitor.place), range_,
+                       descent_.solution_.duals.rest(item.origin.chunk)[item.origin.row]);
+    if (result.shrink) {
+      descent_.shrunk_[i] = 1;
+      return;
+    }
+    found_.top = std::max(found_.top, result.projected);
+    found_.bottom = std::min(found_.bottom, result.projected);
+    if (result.projected == 0) return;
+    item.next = descent_.next_alpha(loss_, alpha, item.margin, batch_size_.damping() * item.norm2, item.cost);
+    item.change = item.next - alpha;
+  }
+  double finish(const Batches::Item& item, double margin) {
+    double& alpha = descent_.solution_.duals.page(item.origin.chunk)[item.origin.row];
+    const double gain = descent_.account(loss_, alpha, item.next, margin, item.norm2, item.cost, item.row.index.size());
+    alpha = item.next;
+    return gain;
+  }
+  double value_change(const Batches::Item& item, double share) const {
+    const double before = std::max(0.0, item.next - item.change);
+    const double after = shortened(item, share);
+    return (after == 0 ? 0 : loss_.dual_value(after, item.cost)) -
+           (before == 0 ? 0 : loss_.dual_value(before, item.cost));
+  }
+  double shortened(const Batches::Item& item, double share) const {
+    return std::clamp(item.next - (1 - share) * item.change, 0.0, loss_.largest_alpha(item.cost));
+  }
+  double norm_bound() const { return descent_.drift_.norm_bound(); }
+  void end_batch(const Batches::Outcome& outcome, size_t rows) {
+    // A short batch, such as the last of a list, says little.
+    if (outcome.moved && 2 * rows >= batch_size_.rows()) batch_size_.add(outcome.interference);
+  }
+  bool must_leave() const { return descent_.must_leave(working_); }
+  const Range& found() const { return found_; }
+
+ private:
+  DualDescent& descent_;
+  const L& loss_;
+  const Block& block_;
+  const std::span<Visitor> visitors_;
+  const bool first_;
+  const Range range_;
+  BatchSize& batch_size_;
+  const Stopwatch& working_;
+  Range found_{.top = -kInfinity, .bottom = kInfinity};
+};
+
+void DualDescent::choose_batches(const Block& block) {
+  BatchChoice choice;
+  BatchSample sample;
+  for (const Visitor& visitor : visitors_)
+    if (!sample.add(block.row(visitor.place, buffer_))) break;
+  choice = sample.choose();
+  if (batch_rows_) choice.rows = *batch_rows_;
+  const BatchSize size(choice.rows, batch_rows_.has_value());
+  batch_state_ = {.chosen = true, .head = choice.head, .fresh = size, .kept = size};
+  make_batches();
+}
+
+void DualDescent::make_batches() {
+  batches_.reset();
+  if (batch_state_.fresh.rows() > 1 || batch_state_.kept.rows() > 1)
+    batches_ = std::make_unique<Batches>(problem_, solution_.weights, *batch_team_, batch_state_.head,
+                                         remembers_rows_ ? solution_.duals.rows() : 0);
 }
 
 template <Loss L>
@@ -202,7 +370,7 @@ bool DualDescent::work_on_kept(const L& loss, const Block& block, Random& random
     if (must_leave(working)) return false;
     if (!working_set_.round_is_due()) return true;
     const Progress before = done_;
-    kept_round(loss, block, random);
+    if (!kept_round(loss, block, random, working)) return false;
     working_set_.worked_on_kept({done_.gain - before.gain, done_.work - before.work});
   }
   working_set_.stop_rounds();
@@ -210,23 +378,20 @@ bool DualDescent::work_on_kept(const L& loss, const Block& block, Random& random
 }
 
 template <Loss L>
-void DualDescent::kept_round(const L& loss, const Block& block, Random& random) {
+bool DualDescent::kept_round(const L& loss, const Block& block, Random& random, const Stopwatch& working) {
   visitors_.clear();
   for (size_t i = 0; i < working_set_.rows().size(); ++i)
     if (working_set_.active(i)) visitors_.push_back({block.cached_place(i)});
   for (size_t i = visitors_.size(); i > 1; --i) std::swap(visitors_[i - 1], visitors_[random.below(i)]);
-  const double top = working_set_.top > 0 ? working_set_.top : kInfinity;
-  const double bottom = working_set_.bottom < 0 ? working_set_.bottom : -kInfinity;
-  working_set_.top = -kInfinity;
-  working_set_.bottom = kInfinity;
-  for (size_t i = 0; i < visitors_.size(); ++i) {
-    prefetch(block, i, visitors_.size());
-    Visitor& visitor = visitors_[i];
-    const Visit visit = update(loss, block, visitor, false, top, bottom);
-    if (visit.shrink) working_set_.set_at_bound(block.cached_number(visitor.place));
-    working_set_.top = std::max(working_set_.top, visit.projected);
-    working_set_.bottom = std::min(working_set_.bottom, visit.projected);
-  }
+  Range range{.top = working_set_.top > 0 ? working_set_.top : kInfinity,
+              .bottom = working_set_.bottom < 0 ? working_set_.bottom : -kInfinity};
+  const std::optional<size_t> active = round(loss, block, visitors_.size(), false, range, batch_state_.kept, working);
+  if (!active) return false;
+  for (size_t i = *active; i < visitors_.size(); ++i)
+    working_set_.set_at_bound(block.cached_number(visitors_[i].place));
+  working_set_.top = range.top;
+  working_set_.bottom = range.bottom;
+  return true;
 }
 
 // A row is worth keeping when it is near the margin, or when its own part of the duality gap is large.
@@ -268,6 +433,8 @@ void DualDescent::save(FieldWriter& to) const {
 
 void DualDescent::restore(FieldReader& from, const BlockOrder& order, size_t done) {
   visit_fields(*this, from);
+  if (!batch_state_.fresh.is_possible() || !batch_state_.kept.is_possible()) from.refuse_value("batches");
+  if (batch_state_.chosen) make_batches();
   solution_.duals.set_base_version(from.take<uint32_t>("base_version"));
   if (done > order.ends.size()) from.refuse("stands behind the last block of its pass");
   if (!solution_.duals.in_file()) return;

@@ -1,11 +1,16 @@
-// Dual coordinate descent on one block of rows, for one task: the step that dual_block, average and subsample share.
+// Dual coordinate descent on one block of rows, for one task: the step that dual, average and subsample share. Rows are
+// stepped along one by one, or in batches on all threads.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
+#include "objective/drift.h"
 #include "solve/core/solver.h"
+#include "solve/dual/batches.h"
 #include "solve/dual/shrinking.h"
 #include "solve/dual/working_set.h"
 
@@ -18,13 +23,15 @@ class DualDescent {
   DualDescent(const Problem& problem, const Task& task, uint64_t seed, Solution& solution,
               const std::atomic<bool>* stop = nullptr);
 
-  // Rows near the margin stay at hand across blocks, in so much memory.
-  void use_working_set(uint64_t bytes, const std::vector<Chunk>* resident);
+  // Rows near the margin stay at hand across blocks, at most so many and in so much memory.
+  void use_working_set(uint64_t bytes, uint64_t rows, const std::vector<Chunk>* resident);
   // Rows that are clearly at a bound are left out of a few passes.
   void use_shrinking() { shrinks_ = true; }
   // Few features for many rows: steps go beyond the best point of their own coordinate, and the mean of the weights
   // over a pass is kept, which is then much better than the last weights.
   void expect_few_features();
+  // Batches of so many rows; none: as the rows of the first block suggest. `rows_stay`: in memory, decoded.
+  void use_batches(const Team& team, std::optional<uint64_t> rows, bool rows_stay);
   // Empty where it is not kept.
   std::span<const float> mean() const { return mean_; }
   void set_idle(double idle) { working_set_.set_idle(idle); }
@@ -48,6 +55,9 @@ class DualDescent {
   // The sum of dual_value over all rows, kept up to date; after a warm start, once a pass is done.
   double dual_values() const { return dual_values_; }
   double squared_weights() const;
+  // How far the weights can be from v.
+  double drift_bound() const { return drift_.value(); }
+  void set_drift_bound(double bound) { drift_.set(bound); }
 
  private:
   struct Visitor {
@@ -58,6 +68,27 @@ class DualDescent {
     bool shrink = false;
     double projected = 0;  // gradient
   };
+  // The largest and smallest projected gradient: what a round may leave out, and what it has found.
+  struct Range {
+    double top = 0;
+    double bottom = 0;
+  };
+  // How batches are made; part of the run's state, once the first block has decided it.
+  struct BatchState {
+    bool chosen = false;
+    uint64_t head = 0;
+    BatchSize fresh;
+    BatchSize kept;
+
+    static void visit_fields(auto& self, auto&& field) {
+      field("chosen", self.chosen);
+      field("head", self.head);
+      field("fresh", self.fresh);
+      field("kept", self.kept);
+    }
+  };
+  template <Loss L>
+  class List;
 
   static void visit_fields(auto& self, auto&& field) {
     field("weights", std::span(self.solution_.weights));
@@ -68,6 +99,8 @@ class DualDescent {
     field("losses", self.losses_);
     field("dual_values", self.dual_values_);
     field("met_all", self.met_all_);
+    field("drift", self.drift_);
+    if (self.batch_team_) field("batches", self.batch_state_);
     if (!self.solution_.duals.in_file()) {
       field("duals", self.solution_.duals.all());
       field("rest", self.solution_.duals.all_rests());
@@ -78,14 +111,29 @@ class DualDescent {
   template <Loss L>
   bool solve_block_with(const L& loss, const Block& block, size_t number, const Rounds& rounds);
   void collect(const Block& block, bool kept_join);
+  void choose_batches(const Block& block);
+  void make_batches();
+  // One round over the first `count` visitors, those that shrink moved behind the others. How many are left; none: told
+  // to stop half-way.
   template <Loss L>
-  Visit update(const L& loss, const Block& block, Visitor& visitor, bool first, double top, double bottom);
+  std::optional<size_t> round(const L& loss, const Block& block, size_t count, bool first, Range& range,
+                              BatchSize& size, const Stopwatch& working);
+  template <Loss L>
+  Visit update(const L& loss, const Block& block, Visitor& visitor, bool first, const Range& range);
+  // What a margin asks of a row. `counted`: it is the row's first visit in this pass.
+  template <Loss L>
+  Visit visit(const L& loss, double alpha, double margin, double cost, bool counted, const Range& range, uint8_t& rest);
+  template <Loss L>
+  double next_alpha(const L& loss, double alpha, double margin, double norm2, double cost) const;
+  // A step was made, at this margin. What it has added to the dual.
+  template <Loss L>
+  double account(const L& loss, double alpha, double next, double margin, double norm2, double cost, size_t nonzeros);
   template <Loss L>
   void choose_rows(const L& loss, const Block& block);
   template <Loss L>
   bool work_on_kept(const L& loss, const Block& block, Random& random, const Stopwatch& working);
   template <Loss L>
-  void kept_round(const L& loss, const Block& block, Random& random);
+  bool kept_round(const L& loss, const Block& block, Random& random, const Stopwatch& working);
   template <Loss L>
   float priority_of(const L& loss, const Block& block, const Visitor& visitor, double cost);
   // Told to stop, and this block takes too long to be waited for.
@@ -110,6 +158,13 @@ class DualDescent {
   Shrinking resting_;
   double losses_ = 0;
   double dual_values_ = 0;
+  DriftBound drift_;
+  std::optional<Team> batch_team_;  // none: rows are stepped along one by one
+  std::optional<uint64_t> batch_rows_;
+  BatchState batch_state_;
+  std::unique_ptr<Batches> batches_;
+  std::vector<uint8_t> shrunk_;  // of the visitors of a round in batches
+  bool remembers_rows_ = false;
   bool met_all_ = false;  // until then a row's dual value is added when it is first met
 };
 

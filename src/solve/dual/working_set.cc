@@ -20,23 +20,31 @@ uint32_t class_of(float priority) { return std::bit_cast<uint32_t>(priority) >> 
 
 }  // namespace
 
-WorkingSet::WorkingSet(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident)
-    : cache_(store, bytes, resident) {}
+WorkingSet::WorkingSet(const Store& store, uint64_t bytes, uint64_t rows, const std::vector<Chunk>* resident)
+    : cache_(store, bytes, resident), most_rows_(std::max<uint64_t>(1, rows)) {}
 
 void WorkingSet::begin_pass() {
   least_priority_ = 0;
   std::fill(active_.begin(), active_.end(), uint8_t{1});
+  count_work();
+}
+
+void WorkingSet::count_work() {
+  active_work_ = 0;
+  for (size_t i = 0; i < cache_.size(); ++i)
+    if (active(i)) active_work_ += work_of(i);
 }
 
 void WorkingSet::offer(RowCache::Origin origin, const EncodedRow& row, float priority, Duals& duals) {
   const float value = priority / static_cast<float>(cache_.bytes_of(row));
   if (value <= least_priority_) return;
-  if (!cache_.add(origin, row)) {
+  if (!add(origin, row)) {
     evict(duals);
-    if (value <= least_priority_ || !cache_.add(origin, row)) return;
+    if (value <= least_priority_ || !add(origin, row)) return;
   }
   priorities_.push_back(value);
   active_.push_back(1);
+  active_work_ += work_of(cache_.size() - 1);
   duals.rest(origin.chunk)[origin.row] |= kMark;
 }
 
@@ -44,7 +52,9 @@ void WorkingSet::offer(RowCache::Origin origin, const EncodedRow& row, float pri
 void WorkingSet::evict(Duals& duals) {
   std::array<uint64_t, kClasses> bytes{};
   for (size_t i = 0; i < cache_.size(); ++i) bytes[class_of(priorities_[i])] += cache_.bytes_of(i);
-  auto room = static_cast<uint64_t>(kKeptAtEviction * static_cast<double>(cache_.capacity()));
+  // Of the memory, or of what the rows take where their number is the limit.
+  const uint64_t full = cache_.size() < most_rows_ ? cache_.capacity() : cache_.used();
+  auto room = static_cast<uint64_t>(kKeptAtEviction * static_cast<double>(full));
   uint32_t least = kClasses - 1;
   while (least > 0 && bytes[least] <= room) room -= bytes[least--];
   least_priority_ = std::bit_cast<float>((least + 1) << kClassShift);
@@ -66,6 +76,7 @@ void WorkingSet::evict(Duals& duals) {
   priorities_.resize(kept);
   active_.resize(kept);
   cache_.keep(keep);
+  count_work();
 }
 
 void WorkingSet::worked_on_fresh(const Progress& yield) {
@@ -74,12 +85,7 @@ void WorkingSet::worked_on_fresh(const Progress& yield) {
   work_due_ += effort_ * yield.work;
 }
 
-bool WorkingSet::round_is_due() {
-  double cost = 0;
-  for (size_t i = 0; i < cache_.size(); ++i)
-    if (active(i)) cost += static_cast<double>(cache_.nonzeros(i) + kRowWork);
-  return cost > 0 && work_due_ >= cost;
-}
+bool WorkingSet::round_is_due() const { return active_work_ > 0 && work_due_ >= static_cast<double>(active_work_); }
 
 void WorkingSet::worked_on_kept(const Progress& yield) {
   work_due_ -= yield.work;
@@ -100,6 +106,7 @@ void WorkingSet::restore(FieldReader& from) {
   active_.resize(cache_.size());
   priorities_.resize(cache_.size());
   visit_fields(*this, from);
+  count_work();
 }
 
 }  // namespace linblock

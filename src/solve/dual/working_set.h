@@ -33,7 +33,7 @@ class WorkingSet {
   static constexpr uint8_t kMark = 0x80;
 
   WorkingSet() = default;
-  WorkingSet(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident);
+  WorkingSet(const Store& store, uint64_t bytes, uint64_t rows, const std::vector<Chunk>* resident);
 
   bool wanted() const { return cache_.capacity() > 0; }
   const RowCache& rows() const { return cache_; }
@@ -47,14 +47,17 @@ class WorkingSet {
 
   // Those that are not clearly at a bound.
   bool active(size_t number) const { return active_[number] != 0; }
-  void set_at_bound(size_t number) { active_[number] = 0; }
+  void set_at_bound(size_t number) {
+    if (active(number)) active_work_ -= work_of(number);
+    active_[number] = 0;
+  }
 
   // Kept rows are worked on for as long as a unit of work earns more of the dual there than on fresh rows, whose
   // reading counts as well: the work due grows with that on fresh rows, faster or slower as the last rounds were worth
   // it. `idle`: how many seconds go by unused for each second of work, so much less does work cost.
   void set_idle(double idle) { idle_ = idle; }
   void worked_on_fresh(const Progress& yield);
-  bool round_is_due();
+  bool round_is_due() const;
   void worked_on_kept(const Progress& yield);
   void stop_rounds() { work_due_ = 0; }
 
@@ -77,10 +80,18 @@ class WorkingSet {
     field("bottom", self.bottom);
   }
   void evict(Duals& duals);
+  uint64_t work_of(size_t number) const { return cache_.nonzeros(number) + kRowWork; }
+  void count_work();
+
+  bool add(RowCache::Origin origin, const EncodedRow& row) {
+    return cache_.size() < most_rows_ && cache_.add(origin, row);
+  }
 
   RowCache cache_;
+  uint64_t most_rows_ = 0;
   std::vector<float> priorities_;  // of the rows in cache_, for each of their bytes
   std::vector<uint8_t> active_;
+  uint64_t active_work_ = 0;  // of a round over the active ones
   float least_priority_ = 0;  // what a row must be worth to be kept
   Progress fresh_;            // of fresh rows since kept ones were last worked on
   double work_due_ = 0;       // work on kept rows that is due

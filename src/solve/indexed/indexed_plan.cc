@@ -11,7 +11,8 @@ namespace linblock {
 
 namespace {
 
-constexpr uint64_t kLeastPages = 4;                     // in the cache
+constexpr uint64_t kTornHeap = uint64_t{1} << 19;  // active rows come and go, and malloc cannot give all of it back
+constexpr uint64_t kLeastPages = 4;                // in the cache
 constexpr uint64_t kLeastActive = uint64_t{128} << 10;  // of each task
 constexpr double kActiveShare = 0.75;                   // of what pages and active rows have together
 
@@ -40,7 +41,7 @@ Plan plan_indexed(const Problem& problem, const Context& context) {
   plan.add_part("bounds of rows and pages", bounds, remedies);
   const uint64_t others =
       context.reserved_bytes + directory_bytes(*problem.store) + directory_bytes(forest.pages()) + forest.table_bytes();
-  const uint64_t fixed = kProgramBytes + weights + bounds + others;
+  const uint64_t fixed = kProgramBytes + kTornHeap + weights + bounds + others;
   // A chunk of the sample is in memory before any page is; at the end rows may be asked for again.
   const uint64_t least = std::max(chunks.least(), kLeastPages * pages.largest + tasks * kLeastActive);
   if (fixed + least > context.memory_bytes) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "objective/class_step.h"
+#include "objective/drift.h"
 #include "solve/core/solver.h"
 #include "solve/dual/shrinking.h"
 
@@ -29,6 +30,9 @@ class ClassDescent {
   // Kept up to date; after a warm start, once a pass is done.
   double dual_values() const { return dual_values_; }
   double squared_weights() const;
+  // Its certificates make v.
+  static double drift_bound() { return DriftBound::kUnknown; }
+  void set_drift_bound(double) {}
   // No mean of weights is kept.
   static std::span<const float> mean() { return {}; }
 

@@ -18,7 +18,6 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/threads.h"
 #include "solve/core/certify.h"
 #include "solve/core/row_plan.h"
 #include "solve/newton/trust_region.h"
@@ -52,8 +51,8 @@ class NewtonSolver : public Solver {
 
   bool work(const Block& block, size_t) override {
     const size_t accumulators = setup_.plan.accumulators;
-    for_each_on_threads(setup_.context.threads, in_work_.size() * accumulators,
-                        [&](size_t job) { in_work_[job / accumulators]->add(block, job % accumulators); });
+    setup_.context.team.for_each(in_work_.size() * accumulators,
+                                 [&](size_t job) { in_work_[job / accumulators]->add(block, job % accumulators); });
     return true;
   }
 
@@ -108,12 +107,11 @@ class NewtonSolver : public Solver {
 
   // Between passes a task's vectors are all there is to do: tasks share the threads, or one has them all.
   void begin(const std::vector<TrustRegion*>& tasks) const {
-    for_each_on_threads(setup_.context.threads, tasks.size(), [&](size_t i) { tasks[i]->begin_pass(); });
+    setup_.context.team.for_each(tasks.size(), [&](size_t i) { tasks[i]->begin_pass(); });
   }
   void end(const std::vector<TrustRegion*>& tasks) const {
-    const size_t all_threads = setup_.context.threads;
-    const size_t threads = tasks.size() == 1 ? all_threads : 1;
-    for_each_on_threads(all_threads, tasks.size(), [&](size_t i) { tasks[i]->end_pass(threads); });
+    const Team& team = setup_.context.team;
+    team.for_each(tasks.size(), [&](size_t i) { tasks[i]->end_pass(team); });
   }
 
   PassReport report(bool last) const {

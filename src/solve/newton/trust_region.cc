@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/threads.h"
+#include "base/team.h"
 
 namespace linblock {
 
@@ -32,15 +32,18 @@ constexpr size_t kPieces = 16;
 using Sums = std::array<double, 4>;
 
 template <typename Work>
-Sums sweep(size_t threads, size_t count, const Work& work) {
+Sums sweep(const Team& team, size_t count, const Work& work) {
   std::array<Sums, kPieces> parts{};
-  // Few weights are not worth a thread.
-  for_each_on_threads(count < kPieces * 1024 ? 1 : threads, kPieces, [&](size_t piece) {
+  const auto sum_up = [&](size_t piece) {
     const size_t end = count * (piece + 1) / kPieces;
     Sums sums{};
     for (size_t i = count * piece / kPieces; i < end; ++i) work(i, sums);
     parts[piece] = sums;
-  });
+  };
+  if (count >= kPieces * 1024)
+    team.for_each(kPieces, sum_up);
+  else
+    for (size_t piece = 0; piece < kPieces; ++piece) sum_up(piece);  // few weights are not worth a thread
   Sums all{};
   for (const Sums& part : parts)
     for (size_t k = 0; k < all.size(); ++k) all[k] += part[k];
@@ -83,9 +86,9 @@ void TrustRegion::begin_pass() {
   sums_.begin_product();
 }
 
-void TrustRegion::end_pass(size_t threads) {
-  if (wants_ == Wants::product) return finish_product(threads);
-  if (wants_ != Wants::losses) return finish_evaluation(threads);
+void TrustRegion::end_pass(const Team& team) {
+  if (wants_ == Wants::product) return finish_product(team);
+  if (wants_ != Wants::losses) return finish_evaluation(team);
   const Certificate last =
       certificate_of(squared_norm_of(std::span<const float>(solution_.weights)), sums_.saved_losses(), {}, {});
   value_ = last.primal;
@@ -93,8 +96,8 @@ void TrustRegion::end_pass(size_t threads) {
 }
 
 // The objective at the weights on trial, its gradient, and a bound from the duals that belong to them.
-void TrustRegion::finish_evaluation(size_t threads) {
-  const Sums squares = sweep(threads, trial_.size(), [&](size_t i, Sums& sums) {
+void TrustRegion::finish_evaluation(const Team& team) {
+  const Sums squares = sweep(team, trial_.size(), [&](size_t i, Sums& sums) {
     sums[0] += trial_[i] * trial_[i];
     const double v = sums_.v(i);
     sums[1] += v * v;
@@ -107,7 +110,7 @@ void TrustRegion::finish_evaluation(size_t threads) {
   if (!first) decide(value, std::sqrt(squares[2]));
   if (state_ != State::working || wants_ == Wants::shortened) return;
   take(value);
-  const Sums sums = sweep(threads, trial_.size(), [&](size_t i, Sums& all) {
+  const Sums sums = sweep(team, trial_.size(), [&](size_t i, Sums& all) {
     gradient_[i] = trial_[i] - sums_.v(i);
     scale_[i] = static_cast<float>((1 - kDiagonalShare) + kDiagonalShare * (1 + sums_.diagonal(i)));
     all[0] += gradient_[i] * gradient_[i];
@@ -119,7 +122,7 @@ void TrustRegion::finish_evaluation(size_t threads) {
     state_ = State::converged;
     return;
   }
-  begin_directions(threads);
+  begin_directions(team);
 }
 
 // Equation 26: whether the step is taken, and how far the next may go.
@@ -191,8 +194,8 @@ void TrustRegion::take(double value) {
 }
 
 // Conjugate gradients begin again, from the gradient where we are.
-void TrustRegion::begin_directions(size_t threads) {
-  const Sums sums = sweep(threads, weights_.size(), [&](size_t i, Sums& all) {
+void TrustRegion::begin_directions(const Team& team) {
+  const Sums sums = sweep(team, weights_.size(), [&](size_t i, Sums& all) {
     step_[i] = 0;
     residual_[i] = static_cast<float>(-gradient_[i]);
     const float direction = residual_[i] / scale_[i];
@@ -208,9 +211,9 @@ void TrustRegion::begin_directions(size_t threads) {
 }
 
 // One step of preconditioned conjugate gradients, which ends at the region's border (equation 25).
-void TrustRegion::finish_product(size_t threads) {
+void TrustRegion::finish_product(const Team& team) {
   ++products_;
-  const Sums sums = sweep(threads, weights_.size(), [&](size_t i, Sums& all) {
+  const Sums sums = sweep(team, weights_.size(), [&](size_t i, Sums& all) {
     const double d = sums_.direction(i);
     const double scale = scale_[i];
     all[0] += d * sums_.product(i);
@@ -228,7 +231,7 @@ void TrustRegion::finish_product(size_t threads) {
     share = sums[2] > 0 ? room / (sums[2] + root) : (root - sums[2]) / sums[1];
     length2 = radius_ * radius_;
   }
-  const Sums after = sweep(threads, weights_.size(), [&](size_t i, Sums& all) {
+  const Sums after = sweep(team, weights_.size(), [&](size_t i, Sums& all) {
     step_[i] += static_cast<float>(share * sums_.direction(i));
     residual_[i] -= static_cast<float>(share * sums_.product(i));
     all[0] += double{residual_[i]} * double{residual_[i]} / double{scale_[i]};
@@ -237,14 +240,14 @@ void TrustRegion::finish_product(size_t threads) {
   const double grown = after[0] / residual2_;
   residual2_ = after[0];
   if (beyond || products_ >= kMostProducts || residual2_ <= kInnerTolerance * kInnerTolerance * first_residual2_)
-    return try_step(threads);
-  sweep(threads, weights_.size(), [&](size_t i, Sums&) {
+    return try_step(team);
+  sweep(team, weights_.size(), [&](size_t i, Sums&) {
     sums_.set_direction(i, residual_[i] / scale_[i] + static_cast<float>(grown * sums_.direction(i)));
   });
 }
 
-void TrustRegion::try_step(size_t threads) {
-  const Sums sums = sweep(threads, weights_.size(), [&](size_t i, Sums& all) {
+void TrustRegion::try_step(const Team& team) {
+  const Sums sums = sweep(team, weights_.size(), [&](size_t i, Sums& all) {
     const double step = step_[i];
     trial_[i] = weights_[i] + step;
     all[0] += gradient_[i] * step;

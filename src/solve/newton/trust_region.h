@@ -30,10 +30,10 @@ class TrustRegion {
   // From now on one pass is wanted, for the losses of the weights as they are saved.
   void begin_last();
 
-  // `threads` work on the vectors after a pass; the sums over rows are shared out by accumulators.
+  // The team works on the vectors after a pass; the sums over rows are shared out by accumulators.
   void begin_pass();
   void add(const Block& block, size_t accumulator) { sums_.add(block, accumulator); }
-  void end_pass(size_t threads);
+  void end_pass(const Team& team);
 
   // Of the weights as they are, and the best bound so far; after the last pass, of the weights as they are saved.
   Certificate certificate() const { return {value_, bound_}; }
@@ -68,13 +68,13 @@ class TrustRegion {
     field("products", self.products_);
   }
 
-  void finish_evaluation(size_t threads);
+  void finish_evaluation(const Team& team);
   void decide(double value, double gradient_norm);
   void take(double value);
   void shorten();
-  void begin_directions(size_t threads);
-  void finish_product(size_t threads);
-  void try_step(size_t threads);
+  void begin_directions(const Team& team);
+  void finish_product(const Team& team);
+  void try_step(const Team& team);
   void give_up();
   double resize_region(double value, double decrease);
 

@@ -18,7 +18,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/threads.h"
 #include "solve/core/certify.h"
 #include "solve/core/chunk_sums.h"
 #include "solve/solve.h"
@@ -75,12 +74,9 @@ class TruncatedSolver : public Solver {
   bool work(const Block& block, size_t number) override {
     if (convex_) return convex_->solver->work(block, number);
     if (readings_.empty()) begin_readings();
-    for_each_on_threads(setup_.context.threads, readings_.size(),
-                        [&](size_t k) { scan(block, looked_at_[k], readings_[k]); });
+    setup_.context.team.for_each(readings_.size(), [&](size_t k) { scan(block, looked_at_[k], readings_[k]); });
     return true;
   }
-
-  bool measure(const PassEnd& end) override { return convex_->solver->measure(end); }
 
   std::optional<PassReport> end_pass(const PassEnd& end) override {
     if (!convex_) return end_readings(end);
@@ -288,7 +284,7 @@ class TruncatedSolver : public Solver {
             .rows = Rows::As{.store = problem_.store,
                              .held = held,
                              .window_bytes = window,
-                             .threads = setup_.context.threads,
+                             .team = setup_.context.team,
                              .decode_blocks = looked_at_.size() > 1},
             .save_first = solved_ > 0,
             .words = "to find outliers"};
