@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/show/words.h"
@@ -85,7 +86,7 @@ void add_learning_options(Command& command, TrainRequest& request, Session& sess
 
 Context prepare(const TrainRequest& request, const std::string& folder, Session& session) {
   Context context{
-      .memory_bytes = request.resources.memory_bytes, .threads = request.resources.threads, .stop = &session.stop};
+      .memory_bytes = request.resources.memory_bytes, .team = request.resources.threads, .stop = &session.stop};
   context.checkpoint.path = fmt::format("{}/{}", folder, kCheckpointName);
   context.checkpoint.every_seconds = request.checkpoint.seconds;
   return context;
@@ -162,7 +163,8 @@ Json summary_json(const StoreInfo& info, const Summary& summary, double pack_sec
                  {"wait", summary.costs.wait_seconds},
                  {"solve", summary.solve_seconds},
                  {"certify", summary.certify_seconds},
-                 {"total", total_seconds}}},
+                 {"total", total_seconds},
+                 {"processor", processor_seconds()}}},
                {"peak_memory_bytes", peak_resident_bytes()},
                {"primal", certificate.primal},
                {"dual", summary.certified() ? Json(certificate.dual) : Json(nullptr)},

@@ -45,7 +45,7 @@ Context prepare(const TrainRequest& request, const std::string& folder, Session&
 std::string summary_words(const Summary& summary, uint64_t memory_bytes, double seconds);
 
 // Saves the model; where that fails, says how it is had without training from the beginning.
-void save_or_explain(const TrainRequest& request, TrainReport& report, const std::string& state);
+void save_or_explain(const TrainRequest& request, const Team& team, TrainReport& report, const std::string& state);
 
 // The keys that all three share: rows, passes, bytes_read, seconds, memory, certificate, plan.
 Json summary_json(const StoreInfo& info, const Summary& summary, double pack_seconds, double total_seconds);

@@ -75,7 +75,7 @@ CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const 
     PassLoop loop(part, limited, solutions, solving, rows);
     while (const auto done = loop.pass())
       if (done->report) observer.pass(*done->report, {});
-    loop.read_rows([&](const Block& block) { held.score(block, part, part.tasks, solutions, context.threads); });
+    loop.read_rows([&](const Block& block) { held.score(block, part, part.tasks, solutions, context.team); });
     const Summary summary = loop.finish();
     if (summary.termination == Termination::interrupted)
       fail(ErrorKind::interrupted, "interrupted: without a checkpoint nothing is left of it");

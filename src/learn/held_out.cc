@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/threads.h"
 #include "objective/class_certificate.h"
 
 namespace linblock {
@@ -39,8 +38,8 @@ void HeldOutRows::look_at_row(const Row& row, const Problem& problem, std::span<
 }
 
 void HeldOutRows::score(const Block& block, const Problem& problem, std::span<const Task> tasks,
-                        std::span<const Solution> solutions, size_t threads) {
-  for_each_on_threads(threads, block.chunks.size(), [&](size_t i) {
+                        std::span<const Solution> solutions, const Team& team) {
+  team.for_each(block.chunks.size(), [&](size_t i) {
     RowBuffer buffer;
     const Chunk& chunk = *block.chunks[i];
     for (size_t number = 0; number < chunk.rows(); ++number) {

@@ -29,7 +29,7 @@ class HeldOutRows {
   // The rows of a block that are held out from these tasks, of one cost, in the order of their labels. Tasks of one
   // model may come in several calls.
   void score(const Block& block, const Problem& problem, std::span<const Task> tasks,
-             std::span<const Solution> solutions, size_t threads);
+             std::span<const Solution> solutions, const Team& team);
 
   std::vector<FoldResult> folds() const;
   // Of all folds together.

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/own_files.h"
-#include "base/threads.h"
+#include "base/team.h"
 #include "store/chunk/format.h"
 
 namespace linblock {
@@ -22,7 +22,7 @@ namespace linblock {
 namespace {
 
 constexpr uint64_t kMostMetadata = uint64_t{64} << 20;
-constexpr uint64_t kWeightsPerPiece = 32768;
+constexpr uint64_t kWeightsPerPiece = 2048;
 constexpr uint64_t kPieceBytes = uint64_t{256} << 10;
 
 std::span<const unsigned char> bytes_of(const std::string& text) {
@@ -379,32 +379,38 @@ namespace {
 // Weights of some rows, by row and then by column.
 using RowReader = std::function<void(uint64_t first, std::span<float> out)>;
 
-// Numbers are written by all threads, in pieces of fixed size, and the pieces in order.
+// Numbers become text in pieces of fixed size, on all threads, while the pieces before them are written in their order.
 void write_weights(const std::function<void(const std::string&)>& write, uint64_t rows, size_t width,
-                   const RowReader& read, size_t threads) {
+                   const RowReader& read, const Team& team) {
   const uint64_t rows_per_piece = std::max<uint64_t>(1, kWeightsPerPiece / width);
-  std::vector<std::string> pieces(threads);
-  std::vector<std::vector<float>> weights(threads);
-  for (uint64_t first = 0; first < rows; first += rows_per_piece * threads) {
-    run_on_threads(threads, [&](size_t thread) {
-      std::string& text = pieces[thread];
-      text.clear();
-      const uint64_t begin = std::min(rows, first + thread * rows_per_piece);
-      weights[thread].resize((std::min(rows, begin + rows_per_piece) - begin) * width);
-      if (!weights[thread].empty()) read(begin, weights[thread]);
-      for (size_t i = 0; i < weights[thread].size(); ++i) {
-        append_number(double{weights[thread][i]}, text);
-        text += ' ';
-        if ((i + 1) % width == 0) text += '\n';
-      }
+  std::vector<std::string> next(kPlannedThreads);
+  std::vector<std::string> ready;
+  const auto format = [&](uint64_t begin, std::string& text) {
+    text.clear();
+    std::vector<float> weights((std::min(rows, begin + rows_per_piece) - begin) * width);
+    read(begin, weights);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      append_number(double{weights[i]}, text);
+      text += ' ';
+      if ((i + 1) % width == 0) text += '\n';
+    }
+  };
+  for (uint64_t first = 0; first < rows || !ready.empty();) {
+    const uint64_t pieces = std::min<uint64_t>(next.size(), (rows - first + rows_per_piece - 1) / rows_per_piece);
+    team.for_each(pieces + 1, [&](size_t job) {
+      if (job > 0) return format(first + (job - 1) * rows_per_piece, next[job - 1]);
+      for (const std::string& text : ready) write(text);
     });
-    for (const std::string& text : pieces) write(text);
+    first = std::min(rows, first + pieces * rows_per_piece);
+    std::swap(ready, next);
+    ready.resize(pieces);
+    next.resize(kPlannedThreads);
   }
 }
 
 // Everything that may fail for lack of space comes before the first rename.
 void write_model(const std::string& path, const Model& model, uint64_t rows, const RowReader& read,
-                 const std::string& metadata_json, size_t threads) {
+                 const std::string& metadata_json, const Team& team) {
   const std::string temporary = temporary_path(path);
   const std::string beside = model_json_path(path);
   File file = File::create(temporary, kModelBeginning);
@@ -416,7 +422,7 @@ void write_model(const std::string& path, const Model& model, uint64_t rows, con
       sum.add(bytes_of(text));
     };
     write(header(model));
-    write_weights(write, rows, model.columns(), read, threads);
+    write_weights(write, rows, model.columns(), read, team);
     const std::string section = section_of(model);
     write(section);
     file.write_next(bytes_of(Trailer{.checksum = sum.value(), .section_bytes = section.size()}.text()));
@@ -450,18 +456,18 @@ void write_model(const std::string& path, const Model& model, uint64_t rows, con
 
 }  // namespace
 
-void save_model(const std::string& path, const Model& model, const std::string& metadata_json, size_t threads) {
+void save_model(const std::string& path, const Model& model, const std::string& metadata_json, const Team& team) {
   const size_t width = model.columns();
   write_model(
       path, model, model.weights.size() / width,
       [&](uint64_t first, std::span<float> out) {
         std::copy_n(model.weights.begin() + static_cast<ptrdiff_t>(first * width), out.size(), out.begin());
       },
-      metadata_json, threads);
+      metadata_json, team);
 }
 
 void save_model(const std::string& path, const Model& model, const ModelColumns& columns,
-                const std::string& metadata_json, size_t threads) {
+                const std::string& metadata_json, const Team& team) {
   const size_t width = columns.size();
   write_model(
       path, model, columns.rows(),
@@ -472,7 +478,7 @@ void save_model(const std::string& path, const Model& model, const ModelColumns&
           for (size_t i = 0; i < column.size(); ++i) out[i * width + c] = column[i];
         }
       },
-      metadata_json, threads);
+      metadata_json, team);
 }
 
 ModelRows::ModelRows(const std::string& path) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/team.h"
 #include "learn/calibrate.h"
 #include "learn/model_columns.h"
 #include "objective/losses/losses.h"
@@ -64,10 +65,10 @@ class PartlySaved : public Error {
 };
 
 // MODEL is replaced atomically, and then MODEL.json. `metadata_json`: an object, to which MODEL's checksum is added.
-void save_model(const std::string& path, const Model& model, const std::string& metadata_json, size_t threads);
+void save_model(const std::string& path, const Model& model, const std::string& metadata_json, const Team& team);
 // With weights that stand apart.
 void save_model(const std::string& path, const Model& model, const ModelColumns& columns,
-                const std::string& metadata_json, size_t threads);
+                const std::string& metadata_json, const Team& team);
 // A model read row by row, for whoever has no memory for all of it.
 // Throws ErrorKind::damaged for what is not a model, is cut short, claims more than the file can hold, or, when its
 // last row is read, does not have the checksum that it should. A model without a section is LIBLINEAR's, which has no

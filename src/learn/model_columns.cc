@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/threads.h"
+#include "base/team.h"
 
 namespace linblock {
 
@@ -33,9 +33,9 @@ void sort_by_index(const Store& store, std::vector<float>& weights, size_t width
   if (count > 0) weights.erase(weights.begin(), at(static_cast<uint64_t>(store.info().index_base)));
 }
 
-void ModelColumns::add(const Store& store, std::vector<std::vector<float>> group, size_t threads) {
+void ModelColumns::add(const Store& store, std::vector<std::vector<float>> group, const Team& team) {
   store.features();  // read before several threads ask for it
-  for_each_on_threads(threads, group.size(), [&](size_t i) { sort_by_index(store, group[i]); });
+  team.for_each(group.size(), [&](size_t i) { sort_by_index(store, group[i]); });
   if (path_.empty()) {
     std::move(group.begin(), group.end(), std::back_inserter(columns_));
     return;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/team.h"
 #include "store/core/store.h"
 
 namespace linblock {
@@ -22,7 +23,7 @@ class ModelColumns {
 
   size_t size() const { return columns_.size() + places_.size(); }
   // The next columns: weights by the store's feature numbers, and the bias behind them.
-  void add(const Store& store, std::vector<std::vector<float>> group, size_t threads);
+  void add(const Store& store, std::vector<std::vector<float>> group, const Team& team);
   // A group that an earlier run has put into its file.
   void add_from_file();
   // Weights of one column, from row `first` on; the bias is the last row.

@@ -135,7 +135,7 @@ void make_columns(const Store& store, const Context& context, const TrainObserve
   if (state == ColumnsState::fresh) return StoreWriter::clean(store.path(), columns_path(store.path()));
   observer.say(fmt::format("the columns of '{}' are {}: transposing", store.path(),
                            state == ColumnsState::absent ? "not there yet" : "of other rows"));
-  transpose(store, {.memory_bytes = context.memory_bytes, .threads = context.threads},
+  transpose(store, {.memory_bytes = context.memory_bytes, .threads = context.team.size()},
             {.observer =
                  [&](uint64_t done, uint64_t total) {
                    observer.reading("to transpose them",
@@ -149,7 +149,7 @@ void make_columns(const Store& store, const Context& context, const TrainObserve
 void make_index(const Store& store, double bias, const Context& context, const TrainObserver& observer) {
   const ForestState state = forest_state(store);
   if (state == ForestState::fresh) return StoreWriter::clean(store.path(), index_path(store.path()));
-  ForestOptions options{.memory_bytes = context.memory_bytes, .threads = context.threads};
+  ForestOptions options{.memory_bytes = context.memory_bytes, .threads = context.team.size()};
   if (state != ForestState::behind) options.bias = bias;
   observer.say(fmt::format("the index of '{}' is {}", store.path(),
                            state == ForestState::absent  ? "not there yet: building it"

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/threads.h"
 #include "base/version.h"
 #include "learn/examples.h"
 #include "learn/stages.h"
@@ -31,17 +30,17 @@ class HeldOutScores {
  public:
   static constexpr uint64_t kBytesPerRow = sizeof(double) + 1;
 
-  HeldOutScores(const Classes& classes, const Problem& problem, size_t threads)
+  HeldOutScores(const Classes& classes, const Problem& problem, const Team& team)
       : classes_(classes),
         problem_(problem),
-        threads_(threads),
+        team_(team),
         scores_(classes.all_at_once ? classes.columns() : problem.tasks.size()),
         right_(scores_.size()) {}
 
   size_t columns() const { return scores_.size(); }
 
   void score(const Block& block, const std::vector<Solution>& solutions) {
-    for_each_on_threads(threads_, solutions.size(), [&](size_t i) {
+    team_.for_each(solutions.size(), [&](size_t i) {
       const Task& task = problem_.tasks[i];
       RowBuffer buffer;
       for (const Chunk* chunk : block.chunks)
@@ -76,7 +75,7 @@ class HeldOutScores {
 
   const Classes& classes_;
   const Problem& problem_;
-  size_t threads_;
+  Team team_;
   std::vector<std::vector<double>> scores_;
   std::vector<std::vector<uint8_t>> right_;
 };
@@ -95,6 +94,7 @@ class Training {
         state_(options.keep_state, context.checkpoint.wanted() ? context.checkpoint.path + ".kept" : "",
                abilities_of(options.solve.method).start == Start::duals, store, problem_) {
     context_.reserved_bytes += test_.reserved_bytes();
+    context_.wants_v = state_.wanted();
     if (options.calibrate > 0) hold_out_rows();
     const size_t count = problem_.tasks.size();
     const size_t most = tasks_at_once(problem_, options.solve, context_);
@@ -180,7 +180,7 @@ class Training {
     if (!start_.empty())
       solutions.assign(std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number))),
                        std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number + 1))));
-    HeldOutScores scores(classes_, problem, context_.threads);
+    HeldOutScores scores(classes_, problem, context_.team);
     context.rows_at_end = state_.wanted() || options_.calibrate > 0;
     PassLoop loop(problem, solving, solutions, context, rows_);
     run_passes(loop, first_of(number));
@@ -206,7 +206,7 @@ class Training {
       std::vector<std::vector<float>> weights;
       weights.reserve(solutions.size());
       for (Solution& solution : solutions) weights.push_back(std::move(solution.weights));
-      report.columns.add(store_, std::move(weights), context_.threads);
+      report.columns.add(store_, std::move(weights), context_.team);
       report.model = make_model(store_, {}, classes_.labels, options_.bias, solver_type(options_));
     }
     finish_model(report.model);
@@ -289,12 +289,12 @@ TrainReport train(const TrainOptions& asked, const Context& context, const Train
   return report;
 }
 
-void save_trained(const std::string& path, const TrainOptions& options, TrainReport& report, size_t threads) {
+void save_trained(const std::string& path, const TrainOptions& options, TrainReport& report, const Team& team) {
   const std::string metadata = describe_model(options, report);
   if (report.columns.size() == 0)
-    save_model(path, report.model, metadata, threads);
+    save_model(path, report.model, metadata, team);
   else
-    save_model(path, report.model, report.columns, metadata, threads);
+    save_model(path, report.model, report.columns, metadata, team);
 }
 
 std::string describe_model(const TrainOptions& options, const TrainReport& report) {

@@ -60,9 +60,8 @@ double largest_norm(const Store& store, double bias, const Context& context) {
   RowBuffer buffer;
   const BlockOrder order = BlockOrder::all(store);
   size_t blocks = 0;
-  BlockStream stream(
-      store, order,
-      {.memory_bytes = std::max(context.memory_bytes / 4, uint64_t{4} << 20), .threads = context.threads});
+  BlockStream stream(store, order,
+                     {.memory_bytes = std::max(context.memory_bytes / 4, uint64_t{4} << 20), .team = context.team});
   while (const RowBlock* block = stream.next()) {
     for (const Chunk& chunk : block->chunks())
       for (size_t row = 0; row < chunk.rows(); ++row) {
@@ -143,7 +142,7 @@ class Path {
     loop.read_rows([&](const Block& block) {
       for (size_t i = 0; i < count; ++i)
         held[i].score(block, problem, std::span<const Task>(problem.tasks).subspan(i * models_, models_),
-                      std::span<const Solution>(solutions).subspan(i * models_, models_), context.threads);
+                      std::span<const Solution>(solutions).subspan(i * models_, models_), context.team);
     });
     const Summary summary = loop.finish();
     if (summary.termination == Termination::interrupted)

@@ -40,13 +40,15 @@ def add_method(tree: pathlib.Path):
 
 
 def copy_tree(to: pathlib.Path):
-    for name in subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True).splitlines():
-        source = ROOT / name
-        if source.is_file() and name.split("/")[0] in ("src", "apps", "bench", "CMakeLists.txt", "CMakePresets.json"):
-            target = to / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if not target.exists() or target.read_bytes() != source.read_bytes():
-                shutil.copy2(source, target)
+    """Without git: a machine that only builds may not have it."""
+    files = [ROOT / "CMakeLists.txt", ROOT / "CMakePresets.json"]
+    for folder in ("src", "apps", "bench"):
+        files += [file for file in (ROOT / folder).rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    for source in files:
+        target = to / source.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists() or target.read_bytes() != source.read_bytes():
+            shutil.copy2(source, target)
 
 
 def check(ok, what):

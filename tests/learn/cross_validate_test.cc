@@ -229,7 +229,7 @@ TEST_F(CrossValidate, GivesTheSameBitsForAnyNumberOfThreads) {
   pack(class_rows(400, 8, 3, 9));
   options_.solve.tolerance = 1e-4;
   const CrossValidation one = validated(3);
-  for (const size_t threads : {2, 3, 7}) expect_same(one, validated(3, {.threads = threads}));
+  for (const size_t threads : {2, 3, 7}) expect_same(one, validated(3, {.team = threads}));
 }
 
 TEST_F(CrossValidate, GroupsInLittleMemoryGiveTheSameAccuracies) {

@@ -33,7 +33,7 @@ TEST_F(PrimalLearning, FoldsAreThoseOfTheDualMethod) {
   const CrossValidation expected = cross_validate(options_, 3, {}, {});
   for (const AnyMethod& method : kPrimal) {
     options_.solve.method = method;
-    const CrossValidation found = cross_validate(options_, 3, {.threads = 2}, {});
+    const CrossValidation found = cross_validate(options_, 3, {.team = 2}, {});
     ASSERT_EQ(found.summary.certificates.size(), expected.summary.certificates.size());
     for (size_t i = 0; i < found.summary.certificates.size(); ++i)
       EXPECT_NEAR(found.summary.certificates[i].primal, expected.summary.certificates[i].primal,
@@ -111,7 +111,7 @@ TEST_F(PrimalLearning, TheModelOfAllRowsBeginsNearItsEnd) {
 }
 
 TEST_F(PrimalLearning, ClassesInGroupsAreThoseOfOneGroup) {
-  pack(class_rows(300, 2000, 4, 5));
+  pack(class_rows(100, 2000, 4, 5));
   options_.solve.tolerance = 1e-4;
   for (const AnyMethod& method : {AnyMethod(Newton{}), AnyMethod(Primal{})}) {
     options_.solve.method = method;

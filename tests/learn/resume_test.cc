@@ -100,7 +100,7 @@ TEST_F(Resume, TakesAnotherNumberOfThreads) {
   without.checkpoint.path.clear();
   const TrainReport whole = train(options_, without, {}, false);
   stop_early();
-  context_.threads = 3;
+  context_.team = 3;
   context_.checkpoint.every_seconds = 0;
   EXPECT_EQ(trained().model.weights, whole.model.weights);
 }

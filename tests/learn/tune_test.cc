@@ -202,7 +202,7 @@ TEST_F(Tune, GivesTheSameBitsForAnyNumberOfThreads) {
   options_.solve.tolerance = 1e-3;
   const std::vector<double> range = parse_costs("0.01:1:10");
   const Tuning one = tuned(3, range);
-  for (const size_t threads : {2, 5}) expect_same(one, tuned(3, range, {.threads = threads}));
+  for (const size_t threads : {2, 5}) expect_same(one, tuned(3, range, {.team = threads}));
 }
 
 TEST_F(Tune, StoppedAnywhereEndsWithTheSameBits) {

@@ -50,7 +50,7 @@ class PageTest(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.scratch.name)
         cls.linblock("generate", "documents", "-o", "data.svm", "--rows", "4000", "-q")
-        cls.linblock("generate", "documents", "-o", "test.svm", "--rows", "1000", "--skip", "4000", "-q")
+        cls.linblock("generate", "documents", "-o", "test.svm", "--rows", "3000", "--skip", "4000", "-q")
         for name, *options in (("dual", "--tolerance", "0.001"), ("pegasos", "--solver", "pegasos", "--max-passes", "5")):
             cls.linblock("train", "data.svm", "-o", name, "--trace", f"{name}.jsonl", "--test", "test.svm", "--memory", "16M", "--loss", "hinge", "-q", *options)
         lines = (cls.folder / "dual.jsonl").read_text().splitlines(keepends=True)

@@ -32,9 +32,9 @@ void print_json(const TrainReport& report, double total_seconds) {
 }  // namespace
 
 // What was trained is not lost with the disk that is full: it says how it is had without training from the beginning.
-void save_or_explain(const TrainRequest& request, TrainReport& report, const std::string& state) {
+void save_or_explain(const TrainRequest& request, const Team& team, TrainReport& report, const std::string& state) {
   try {
-    save_trained(request.model, request.options, report, request.resources.threads);
+    save_trained(request.model, request.options, report, team);
   } catch (const PartlySaved&) {
     throw;
   } catch (const Error& error) {
@@ -64,14 +64,15 @@ void run_train(TrainRequest& request, Session& session) {
   }
   TrainReport report = train(options, context, watching.observer(), request.dry_run);
   if (request.dry_run) return;
-  save_or_explain(request, report, context.checkpoint.path);
+  save_or_explain(request, context.team, report, context.checkpoint.path);
   // A state of the model that was replaced is not this one's.
   const std::string state = state_path(request.model);
   if (!request.state.keep_state && path_kind(state) == PathKind::file && file_begins_as(state, kSnapshotFamily))
     remove_file(state);
   directory->forget();
   const double seconds = clock.seconds();
-  watching.trace().end(report.summary, seconds, report.test ? std::optional(report.test->accuracy()) : std::nullopt);
+  watching.trace().end(report.summary, seconds, report.test ? std::optional(report.test->accuracy()) : std::nullopt,
+                       context.team);
   terminal.say(summary_words(report.summary, request.resources.memory_bytes, seconds));
   if (report.test)
     terminal.say(

@@ -76,7 +76,7 @@ TrainReport train_best(TuneRequest& request, Tuning& tuning, const Context& cont
   Context last = context;
   last.checkpoint.path += ".final";
   TrainReport report = linblock::train(train.options, last, watching.observer(), false, std::move(tuning.start));
-  save_or_explain(train, report, context.checkpoint.path);
+  save_or_explain(train, context.team, report, context.checkpoint.path);
   return report;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "learn/truncated_json.h"
@@ -113,7 +114,7 @@ void Trace::pass(const PassReport& report, std::optional<double> test_accuracy) 
   write(json.dump());
 }
 
-void Trace::end(const Summary& summary, double seconds, std::optional<double> test_accuracy) {
+void Trace::end(const Summary& summary, double seconds, std::optional<double> test_accuracy, const Team& team) {
   if (path_.empty()) return;
   Json json = {{"event", "end"},
                {"seconds", seconds},
@@ -124,6 +125,11 @@ void Trace::end(const Summary& summary, double seconds, std::optional<double> te
   add_truncated(summary, json);
   json["test_accuracy"] = test_accuracy ? Json(*test_accuracy) : Json(nullptr);
   json["peak_memory_bytes"] = peak_resident_bytes();
+  json["processor_seconds"] = processor_seconds();
+  std::vector<Json> threads;
+  for (const Team::Busy& busy : team.busy())
+    threads.push_back({{"shared_work_seconds", busy.pieces}, {"reading_seconds", busy.background}});
+  json["threads"] = threads;
   write(json.dump());
 }
 

@@ -20,7 +20,8 @@ class Trace {
              uint64_t memory_bytes, bool resumed);
   void block(const BlockReport& report);
   void pass(const PassReport& report, std::optional<double> test_accuracy);
-  void end(const Summary& summary, double seconds, std::optional<double> test_accuracy);
+  // With what each thread of the team did, so that idle cores show.
+  void end(const Summary& summary, double seconds, std::optional<double> test_accuracy, const Team& team);
 
  private:
   void write(const std::string& line);

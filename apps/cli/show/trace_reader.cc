@@ -122,7 +122,7 @@ class TraceReader {
     runs_.push_back({.path = path_, .begin = std::move(json)});
     seconds_ = bytes_ = {};
     passes_before_ = last_pass_ = 0;
-    over_relaxation_ = 1;
+    stride_ = 1;
     merged_ = 0;
   }
 
@@ -162,6 +162,12 @@ class TraceReader {
     for (const char* key : {"primal", "dual", "gap", "test_accuracy"}) number_or_null(json, key);
     if (!member(json, "certified").is_flag()) refuse("'certified' is neither true nor false");
     number_if_there(json, "support_vectors");
+    number_if_there(json, "processor_seconds");
+    if (json.contains("threads")) {
+      if (!json.at("threads").is_array()) refuse("'threads' is not a list");
+      for (const Json& thread : json.at("threads").items())
+        for (const char* key : {"shared_work_seconds", "reading_seconds"}) number(thread, key);
+    }
     if (json.contains("truncated"))
       for (const char* key : {"objective", "outliers", "outer_steps"}) number(json["truncated"], key);
     runs_.back().end = std::move(json);
@@ -174,12 +180,12 @@ class TraceReader {
       memory.emplace_back(seconds, bytes);
     else if (bytes > memory.back().second)
       memory.back() = {seconds, bytes};
-    merged_ = (merged_ + 1) % over_relaxation_;
+    merged_ = (merged_ + 1) % stride_;
     if (merged_ > 0 || memory.size() < kMemoryPoints) return;
     for (size_t i = 0; i < memory.size() / 2; ++i)
       memory[i] = memory[2 * i].second > memory[2 * i + 1].second ? memory[2 * i] : memory[2 * i + 1];
     memory.resize(memory.size() / 2);
-    over_relaxation_ *= 2;
+    stride_ *= 2;
   }
 
   std::string path_;
@@ -189,8 +195,8 @@ class TraceReader {
   Onward bytes_;
   double passes_before_ = 0;  // of earlier groups
   double last_pass_ = 0;
-  size_t over_relaxation_ = 1;  // lines a point of memory
-  size_t merged_ = 0;           // lines in the last one, while it is not full
+  size_t stride_ = 1;  // lines a point of memory
+  size_t merged_ = 0;  // lines in the last one, while it is not full
 };
 
 }  // namespace

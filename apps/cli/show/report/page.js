@@ -251,6 +251,13 @@ function numbers(run) {
   return element("div", { class: "wide", tabindex: 0 }, table(Object.keys(columns).map(key => key.replace("_", " ")), rows));
 }
 
+// What each thread did; the first is the one that leads, and also does what is not shared.
+function threadWords(end) {
+  if (!end?.threads?.length || !known(end.processor_seconds)) return null;
+  const each = end.threads.map((thread, i) => `thread ${i + 1}: ${seconds(thread.shared_work_seconds)} of shared work, ${seconds(thread.reading_seconds)} of reading`);
+  return `${seconds(end.processor_seconds)} of processor time in ${seconds(end.seconds)}; ${each.join("; ")}`;
+}
+
 const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 function inFull(run) {
   const got = result(run), { begin } = run, cut = got.truncated;
@@ -263,6 +270,7 @@ function inFull(run) {
     settings: [`loss ${begin.loss}`, known(begin.truncate) && `truncated at 1 + ${digits(begin.truncate)}`, `cost ${digits(begin.cost)}`,
       `solver ${begin.solver}`, `seed ${begin.seed}`, `memory ${bytes(begin.memory_bytes)}`].filter(Boolean).join(", "),
     groups: run.groups > 1 && `${run.groups}, one after another, because the memory does not hold all classes; gap and objective are those of one group at a time`,
+    threads: threadWords(run.end),
     data: begin.inputs.join(", "), trace: run.trace,
     resumed: run.resumed && `${run.resumed === 1 ? "once" : `${run.resumed} times`}, from a checkpoint; seconds and bytes are added up` };
   const more = element("details", {}, element("summary", {}, `The numbers of ${run.passes.length < run.pass_lines ? `${digits(run.passes.length)} of ` : ""}` +
