@@ -279,7 +279,9 @@ void Batches::shorten(List& list, Batch& batch, const Outcome& outcome) {
   const double square = std::max(0.0, 2 * (values - outcome.gain - slope));
   double best_share = 0;
   double best = 0;
-  for (double share = 0.5; share > 1e-3; share /= 2) {
+  double share = 1;
+  for (int halvings = 0; halvings < 10; ++halvings) {
+    share /= 2;
     double dual = -share * slope - 0.5 * share * share * square;
     for (size_t i = 0; i < batch.size; ++i)
       if (batch.items[i].change != 0) dual += list.value_change(batch.items[i], share);
