@@ -8,6 +8,8 @@
 //   };
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <concepts>
@@ -271,7 +273,7 @@ std::vector<Setting> settings_in(const Table& table, T& object) {
                        }
                      }
                      const std::optional<As> value = Text<As>::read(text, option.range);
-                     if (!value) return "'" + std::string(text) + "' is not " + what;
+                     if (!value) return fmt::format("'{}' is not {}", text, what);
                      object.*option.field = Field(*value);
                      return {};
                    };

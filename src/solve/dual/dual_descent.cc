@@ -419,9 +419,13 @@ void DualDescent::choose_rows(const L& loss, const Block& block) {
     if (block.is_cached(visitor.place)) continue;
     const RowCache::Origin origin = block.origin(visitor.place);
     if (solution_.duals.rest(origin.chunk)[origin.row] != 0) continue;  // resting, or kept already
-    const EncodedRow row = block.chunks[Block::chunk_of(visitor.place)]->encoded(origin.row, buffer_);
-    const double cost = costs_.cost_of_learned(Row{.label = row.label, .weight = row.weight});
-    if (cost != 0) working_set_.offer(origin, row, priority_of(loss, block, visitor, cost), solution_.duals);
+    const Chunk& chunk = *block.chunks[Block::chunk_of(visitor.place)];
+    const double cost =
+        costs_.cost_of_learned(Row{.label = chunk.label(origin.row), .weight = chunk.weight(origin.row)});
+    if (cost == 0) continue;
+    const float priority = priority_of(loss, block, visitor, cost);
+    if (working_set_.may_keep(priority))
+      working_set_.offer(origin, chunk.encoded(origin.row, buffer_), priority, solution_.duals);
   }
 }
 

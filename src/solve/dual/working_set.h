@@ -39,6 +39,10 @@ class WorkingSet {
   const RowCache& rows() const { return cache_; }
   void begin_pass();
 
+  // False: offer() would not keep a row of this priority, however few bytes it takes.
+  bool may_keep(float priority) const {
+    return priority / static_cast<float>(RowCache::least_row_bytes()) > least_priority_;
+  }
   // Keeps a row that is worth more than the least worthy of those kept, which then go; for each byte that it takes.
   void offer(RowCache::Origin origin, const EncodedRow& row, float priority, Duals& duals);
   void set_priority(size_t number, float priority) {

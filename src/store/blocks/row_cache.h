@@ -29,6 +29,7 @@ class RowCache {
   // `resident`: every chunk of the store, by number.
   RowCache(const Store& store, uint64_t bytes, const std::vector<Chunk>* resident = nullptr);
 
+  static uint64_t least_row_bytes() { return kEntryBytes; }  // of any row
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const { return used_ + entries_.size() * kEntryBytes; }
   size_t size() const { return entries_.size(); }

@@ -300,7 +300,7 @@ EncodedRow Chunk::encoded(size_t row, RowBuffer& buffer) const {
   const size_t count = value_begin_[row + 1] - begin;
   EncodedRow view{
       .label = labels_[row],
-      .weight = weights_.empty() ? 1.0F : weights_[row],
+      .weight = weight(row),
       .count = static_cast<uint32_t>(count),
       .wide = (lengths_[row] & 1) != 0,
       .equal = count == 0 || values_kind_ == format::Values::ones || values_kind_ == format::Values::per_row,
@@ -323,7 +323,7 @@ ChunkBuilder::Size Chunk::size_of(size_t row) const {
 Row Chunk::row(size_t row, RowBuffer& buffer) const {
   const size_t begin = value_begin_[row];
   const size_t count = value_begin_[row + 1] - begin;
-  Row view{.id = ids_[row], .label = labels_[row], .weight = weights_.empty() ? 1.0F : weights_[row]};
+  Row view{.id = ids_[row], .label = labels_[row], .weight = weight(row)};
   if (decoded_) {
     view.index = {index_.data() + begin, count};
   } else {

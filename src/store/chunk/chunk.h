@@ -113,6 +113,7 @@ class Chunk {
   uint32_t nonzeros(size_t row) const { return value_begin_[row + 1] - value_begin_[row]; }
   uint64_t id(size_t row) const { return ids_[row]; }
   int32_t label(size_t row) const { return labels_[row]; }
+  float weight(size_t row) const { return weights_.empty() ? 1.0F : weights_[row]; }
   Row row(size_t row, RowBuffer& buffer) const;
   // In every row all values are the same; false where that is not known.
   bool equal_values() const { return values_kind_ == format::Values::ones || values_kind_ == format::Values::per_row; }
