@@ -192,6 +192,9 @@ class PageTest(unittest.TestCase):
         self.assertIn("not ended", page)
         self.assertIn(self.trace[0]["plan"]["words"], page)
         self.assertIn("train data.svm -o dual --trace dual.jsonl", page)
+        threads = self.trace[-1]["threads"]
+        self.assertIn("of processor time in", page)
+        self.assertIn(f"thread {len(threads)}: {three(threads[-1]['shared_work_seconds'])} s of shared work", page)
 
     def test_a_resumed_run_has_the_time_of_all_its_parts(self):
         parts = [self.trace[0], *self.passes, dict(self.trace[0], event="resume"), self.passes[-1], self.trace[-1]]
