@@ -105,3 +105,19 @@ make_data() {
   run linblock evaluate model bare.svm
   expect 3 "has no label"
 }
+
+@test "batches are used where all rows stay in memory, and never cost a refusal" {
+  linblock generate documents -o many.svm --rows 12000 --features 1000000 --nonzeros 110 -q
+  linblock pack many.svm -o many.store -q
+  run linblock train many.store -o model --dry-run --memory 1G
+  expect 0 "batches"
+  # The least in which it can be trained without them.
+  run linblock train many.store -o model --dry-run --memory 4M
+  expect 6 "Give --memory"
+  least=$(grep -o 'Give --memory [0-9]*M' <<<"$output" | grep -o '[0-9]*M')
+  run linblock train many.store -o model --dry-run --memory "$least"
+  expect 0 "plan:"
+  [[ "$output" != *"batches"* ]]
+  run linblock train many.store -o model --dry-run --memory "$least" --batch 64
+  expect 6 "batches 1"
+}

@@ -179,9 +179,12 @@ Plan Dual::plan(const Problem& problem, const SolveOptions& options, const Conte
     plan.batches = batches;
     return plan;
   };
-  Plan plan = plan_with(uses_batches(problem, *this, few_features));
-  // Where little is in memory, lists of rows are short: batches were slower there.
-  if (plan.batches && !batch && plan.rows != RowsHeld::decoded) plan = plan_with(false);
+  const bool wanted = uses_batches(problem, *this, few_features);
+  Plan plan = plan_with(wanted && batch.has_value());
+  // By themselves only where all rows stay in memory, with room to spare: elsewhere lists of rows are short, and
+  // batches were slower.
+  if (wanted && !batch && plan.rows == RowsHeld::decoded)
+    if (Plan larger = plan_with(true); larger.rows == RowsHeld::decoded) plan = std::move(larger);
   plan.inner = inner.count == 0 ? 1 : static_cast<size_t>(inner.count);
   if (inner.is_auto() && plan.rows == RowsHeld::streamed)
     use_idle_time(*problem.store, static_cast<double>(disk_rate), plan);
