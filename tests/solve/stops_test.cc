@@ -32,6 +32,8 @@ const std::vector<Way> kWays = {
     {"resident_kept_rows_join", Dual{.inner = 3}, Where::resident},
     {"resident_fixed", Dual{.schedule = Schedule::fixed, .blocks = 4, .inner = 2}, Where::resident},
     {"resident_few_features", Dual{}, Where::resident, true},
+    {"resident_batches", Dual{.batch = 16}, Where::resident},
+    {"resident_batches_rounds", Dual{.inner = 3, .batch = 5}, Where::resident},
     {"duals_in_file", Dual{.inner = 2}, Where::duals_in_file},
     {"duals_in_file_fixed", Dual{.schedule = Schedule::fixed, .inner = 1}, Where::duals_in_file},
     {"duals_in_file_few_features", Dual{.inner = 1}, Where::duals_in_file, true},

@@ -49,6 +49,7 @@ class BatchSize {
 
   static void visit_fields(auto& self, auto&& field) {
     field("rows", self.rows_);
+    field("fixed", self.fixed_);
     field("recent", self.recent_);
     field("samples", self.samples_);
     field("mean", self.mean_);
