@@ -151,3 +151,12 @@ refused() {
   expect 0 "certified"
   [ "$(sed -n 2p m)" = "nr_class 4" ]
 }
+
+@test "a disk that delivers nothing and batches of no size are refused" {
+  run linblock train good.svm -o model --disk-rate 0
+  expect 2 "--disk-rate must be at least 1 byte per second"
+  run linblock train good.svm -o model --batch 0
+  expect 2 "--batch '0' is not auto or a whole number from 1 to 512"
+  run linblock train good.svm -o model --solver newton --batch 8
+  expect 2 "--batch is for --solver dual"
+}

@@ -61,8 +61,7 @@ std::vector<uint32_t> BatchSample::renumbered() const {
   return numbers;
 }
 
-double BatchSample::interference(uint64_t head) const {
-  const std::vector<uint32_t> numbers = renumbered();
+double BatchSample::interference(uint64_t head, const std::vector<uint32_t>& numbers) const {
   const auto rows = static_cast<double>(ends_.size());
   std::vector<double> sums(entries_.size());
   std::vector<double> u(ends_.size());
@@ -98,6 +97,7 @@ double BatchSample::interference(uint64_t head) const {
 
 BatchChoice BatchSample::choose() const {
   if (ends_.size() < kFewRows) return {};
+  const std::vector<uint32_t> numbers = renumbered();
   BatchChoice best;
   double least = 0;
   for (const uint64_t head : {0, 64, 256}) {
@@ -105,7 +105,7 @@ BatchChoice BatchSample::choose() const {
         std::count_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.feature < head; }));
     const auto all = static_cast<double>(entries_.size());
     if (in_head > kMostHead * all) break;
-    const double safe = kSafe / std::max(interference(head), 1e-6);
+    const double safe = kSafe / std::max(interference(head, numbers), 1e-6);
     const uint64_t rows = std::bit_floor(static_cast<uint64_t>(std::min(safe, static_cast<double>(BatchSize::kMost))));
     if (rows < kLeastRows) continue;
     const auto sampled = static_cast<double>(ends_.size());

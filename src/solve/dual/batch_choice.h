@@ -32,8 +32,8 @@ class BatchSample {
     float value = 0;  // of a row of unit length
   };
 
-  double interference(uint64_t head) const;  // L
   std::vector<uint32_t> renumbered() const;  // the features of all entries, by their first occurrence
+  double interference(uint64_t head, const std::vector<uint32_t>& numbers) const;  // L
 
   std::vector<Entry> entries_;
   std::vector<size_t> ends_;  // of the rows

@@ -18,7 +18,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -63,8 +62,6 @@ class Batches {
   // What it may hold, for as many threads as are planned for.
   static uint64_t memory_bytes();
   static constexpr uint64_t kBytesPerRow = sizeof(double) + sizeof(uint32_t) * (kMostOwners + 1);  // remembered
-
-  size_t head() const { return head_; }
 
   // Goes through a list, which knows its rows and what their steps are:
   //   size(), nonzeros(i)                   of row i

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "solve/core/method.h"
+#include "solve/dual/batch_size.h"
 #include "store/blocks/schedule.h"
 
 namespace linblock {
@@ -68,14 +69,12 @@ struct Dual {
         option("cache_fraction", &Dual::cache_fraction, "F", "Share of the row memory for the working set: F or auto",
                {.from = 0, .below = 1}),
         option_as<SizeText>("disk_rate", &Dual::disk_rate, "SIZE",
-                            "Bytes per second that the disk delivers, for `inner` auto: the slower the disk, the more "
-                            "work is done on each block",
-                            {.from = 1}),
-        option("batch", &Dual::batch, "N",
-               "Rows per batch, which all threads work on together: N, 1 for none, or auto to follow the data",
-               {.from = 1, .to = 512})};
+                            "Disk speed per second, for `inner` auto: more work per block if it is low"),
+        option("batch", &Dual::batch, "N", "Rows per batch, shared by all threads: N, auto, or 1 for single steps",
+               {.from = 1, .to = BatchSize::kMost})};
   }
   std::string check(const AnyLoss&) const {
+    if (disk_rate == 0) return library_text("`disk_rate` must be at least 1 byte per second");
     if (schedule == Schedule::fixed) return {};
     constexpr const char* kWhy = "other blocks are drawn anew for each pass";
     if (blocks) return library_text("`blocks` needs `schedule` fixed: {}", kWhy);

@@ -347,10 +347,12 @@ class DualDescent::List {
 
 void DualDescent::choose_batches(const Block& block) {
   BatchChoice choice;
-  BatchSample sample;
-  for (const Visitor& visitor : visitors_)
-    if (!sample.add(block.row(visitor.place, buffer_))) break;
-  choice = sample.choose();
+  {
+    BatchSample sample;  // its memory is free before the batches have theirs
+    for (const Visitor& visitor : visitors_)
+      if (!sample.add(block.row(visitor.place, buffer_))) break;
+    choice = sample.choose();
+  }
   if (batch_rows_) choice.rows = *batch_rows_;
   const BatchSize size(choice.rows, batch_rows_.has_value());
   batch_state_ = {.chosen = true, .head = choice.head, .fresh = size, .kept = size};
