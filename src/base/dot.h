@@ -23,6 +23,16 @@ void dot_each(std::span<const uint32_t> index, std::span<const float> value, con
 void exact_dot_each(std::span<const uint32_t> index, std::span<const float> value, const float* weights, size_t width,
                     double* out);
 
+// The same bits as dot() and exact_dot() of each of `width` such vectors, and add_scaled() to each of them. One memory
+// access serves them all. `width`: at most 8.
+inline constexpr size_t kMostSideBySide = 8;
+void dot_side_by_side(std::span<const uint32_t> index, std::span<const float> value, const float* weights, size_t width,
+                      float* out);
+void exact_dot_side_by_side(std::span<const uint32_t> index, std::span<const float> value, const float* weights,
+                            size_t width, double* out);
+void add_scaled_side_by_side(std::span<const uint32_t> index, std::span<const float> value, const float* scales,
+                             float* weights, size_t width);
+
 // The sum of value[k]^2, in double: squares of 32-bit floats up to 1e38 do not overflow there.
 double squared_norm(std::span<const float> value);
 

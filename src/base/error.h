@@ -14,12 +14,13 @@
 namespace linblock {
 
 enum class ErrorKind {
-  usage,        // the request itself is wrong
-  input,        // the user's data cannot be accepted
-  damaged,      // a store or model is not what was written
-  io,           // the operating system refused, or the disk is full
-  memory,       // the memory asked for cannot hold the problem
-  interrupted,  // the user asked to stop
+  usage,          // the request itself is wrong
+  input,          // the user's data cannot be accepted
+  damaged,        // a store or model is not what was written
+  io,             // the operating system refused, or the disk is full
+  memory,         // the memory asked for cannot hold the problem
+  interrupted,    // the user asked to stop
+  not_converged,  // the answer is there, but its gap is above the tolerance
 };
 
 // Library text marks the settings that it names: a front end finds them, and no path or row can look like a setting.

@@ -14,10 +14,10 @@ using Words = uint64_t __attribute__((vector_size(kLanes * sizeof(uint64_t))));
 [[gnu::always_inline]] inline void in_fours(double* x, size_t count) {
   size_t k = 0;
   for (; k + kLanes <= count; k += kLanes) {
-    Reals some;
-    std::memcpy(&some, x + k, sizeof(some));
-    exponentiate<Reals, Words>(some);
-    std::memcpy(x + k, &some, sizeof(some));
+    Reals piece;
+    std::memcpy(&piece, x + k, sizeof(piece));
+    exponentiate<Reals, Words>(piece);
+    std::memcpy(x + k, &piece, sizeof(piece));
   }
   for (; k < count; ++k) x[k] = fast_exponential(x[k]);
 }

@@ -65,7 +65,7 @@ concept Flag = std::same_as<T, bool>;
 template <class T>
 concept Scalar = Element<T> || Flag<T> || RangedEnum<T>;
 template <class T>
-concept Text = std::same_as<T, std::string> || std::same_as<T, std::string_view>;
+concept TextValue = std::same_as<T, std::string> || std::same_as<T, std::string_view>;
 
 // What stands in the file for a scalar.
 template <Scalar T>
@@ -91,13 +91,13 @@ struct ScalarsOf {
   template <class T>
   void operator()(std::string_view name, T& member) const {
     using Member = std::remove_const_t<T>;
-    const std::string own = path + "." + std::string(name);
+    const std::string inner_path = path + "." + std::string(name);
     if constexpr (HasFields<Member>) {
-      Member::visit_fields(member, ScalarsOf{object, own, act});
+      Member::visit_fields(member, ScalarsOf{object, inner_path, act});
     } else {
       static_assert(Scalar<Member>, "objects in a vector have scalar fields only");
       const auto offset = reinterpret_cast<const char*>(&member) - reinterpret_cast<const char*>(&object);
-      act(own, static_cast<size_t>(offset), std::type_identity<Member>{});
+      act(inner_path, static_cast<size_t>(offset), std::type_identity<Member>{});
     }
   }
 };
@@ -124,7 +124,7 @@ class FieldWriter {
       value.save(inner);
     } else if constexpr (HasFields<T>) {
       T::visit_fields(value, inside(name));
-    } else if constexpr (fields_detail::Text<T>) {
+    } else if constexpr (fields_detail::TextValue<T>) {
       file_->put_text(path_of(name), value);
     } else if constexpr (fields_detail::OptionalOf<T>::value) {
       put_scalars(name, std::span(value ? &*value : nullptr, value ? 1 : 0));
@@ -168,18 +168,19 @@ class FieldWriter {
   // One array per field, through a small buffer.
   template <class T>
   void put_objects(const std::string& path, std::span<const T> values) {
-    fields_detail::for_each_scalar<T>(path, [&]<class S>(const std::string& own, size_t offset, std::type_identity<S>) {
-      using Stored = fields_detail::Stored<S>;
-      file_->begin(own, fields_detail::type_of<S>(), values.size());
-      std::array<Stored, fields_detail::kPiece> piece;
-      for (size_t begin = 0; begin < values.size(); begin += piece.size()) {
-        const size_t count = std::min(piece.size(), values.size() - begin);
-        for (size_t i = 0; i < count; ++i)
-          piece[i] = static_cast<Stored>(
-              *reinterpret_cast<const S*>(reinterpret_cast<const char*>(&values[begin + i]) + offset));
-        file_->add(as_raw(std::span<const Stored>(piece).first(count)));
-      }
-    });
+    fields_detail::for_each_scalar<T>(
+        path, [&]<class S>(const std::string& scalar_path, size_t offset, std::type_identity<S>) {
+          using Stored = fields_detail::Stored<S>;
+          file_->begin(scalar_path, fields_detail::type_of<S>(), values.size());
+          std::array<Stored, fields_detail::kPiece> piece;
+          for (size_t begin = 0; begin < values.size(); begin += piece.size()) {
+            const size_t count = std::min(piece.size(), values.size() - begin);
+            for (size_t i = 0; i < count; ++i)
+              piece[i] = static_cast<Stored>(
+                  *reinterpret_cast<const S*>(reinterpret_cast<const char*>(&values[begin + i]) + offset));
+            file_->add(as_raw(std::span<const Stored>(piece).first(count)));
+          }
+        });
   }
 
   SnapshotWriter* file_;
@@ -204,7 +205,7 @@ class FieldReader {
       Value::visit_fields(value, inside(name));
       if constexpr (requires { value.is_possible(); })
         if (!value.is_possible()) refuse_value(name);
-    } else if constexpr (fields_detail::Text<Value>) {
+    } else if constexpr (fields_detail::TextValue<Value>) {
       value = take_text(name);
     } else if constexpr (fields_detail::OptionalOf<Value>::value) {
       take_optional(name, value);
@@ -257,11 +258,13 @@ class FieldReader {
   template <class T>
   uint64_t count_of(const std::string& path) {
     if constexpr (HasFields<T>) {
-      std::optional<uint64_t> found;
-      fields_detail::for_each_scalar<T>(path, [&]<class S>(const std::string& own, size_t, std::type_identity<S>) {
-        if (!found) found = count_at(own, fields_detail::type_of<S>());
-      });
-      return found.value_or(0);
+      std::optional<uint64_t> common_count;
+      fields_detail::for_each_scalar<T>(path,
+                                        [&]<class S>(const std::string& scalar_path, size_t, std::type_identity<S>) {
+                                          if (!common_count)
+                                            common_count = count_at(scalar_path, fields_detail::type_of<S>());
+                                        });
+      return common_count.value_or(0);
     } else {
       return count_at(path, element_type<T>());
     }
@@ -299,20 +302,21 @@ class FieldReader {
 
   template <class T>
   void take_objects(const std::string& path, std::span<T> values) {
-    fields_detail::for_each_scalar<T>(path, [&]<class S>(const std::string& own, size_t offset, std::type_identity<S>) {
-      using Stored = fields_detail::Stored<S>;
-      constexpr ElementType kType = fields_detail::type_of<S>();
-      expect(own, kType, values.size());
-      std::array<Stored, fields_detail::kPiece> piece;
-      for (size_t begin = 0; begin < values.size(); begin += piece.size()) {
-        const size_t count = std::min(piece.size(), values.size() - begin);
-        open_->file.read(own, kType, begin, as_writable_raw(std::span(piece).first(count)));
-        for (size_t i = 0; i < count; ++i) {
-          if (!fields_detail::is_possible<S>(piece[i])) refuse_path(own);
-          *reinterpret_cast<S*>(reinterpret_cast<char*>(&values[begin + i]) + offset) = static_cast<S>(piece[i]);
-        }
-      }
-    });
+    fields_detail::for_each_scalar<T>(
+        path, [&]<class S>(const std::string& scalar_path, size_t offset, std::type_identity<S>) {
+          using Stored = fields_detail::Stored<S>;
+          constexpr ElementType kType = fields_detail::type_of<S>();
+          expect(scalar_path, kType, values.size());
+          std::array<Stored, fields_detail::kPiece> piece;
+          for (size_t begin = 0; begin < values.size(); begin += piece.size()) {
+            const size_t count = std::min(piece.size(), values.size() - begin);
+            open_->file.read(scalar_path, kType, begin, as_writable_raw(std::span(piece).first(count)));
+            for (size_t i = 0; i < count; ++i) {
+              if (!fields_detail::is_possible<S>(piece[i])) refuse_path(scalar_path);
+              *reinterpret_cast<S*>(reinterpret_cast<char*>(&values[begin + i]) + offset) = static_cast<S>(piece[i]);
+            }
+          }
+        });
   }
 
   [[noreturn]] void refuse_path(const std::string& path) const;

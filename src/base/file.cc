@@ -126,8 +126,10 @@ void File::truncate() const {
 }
 
 File File::open_to_write(const std::string& path, int flags) {
+  // A pipe that is open for reading too never tells that its reader is gone.
+  const int access = path_kind(path) == PathKind::other ? O_WRONLY : O_RDWR;
   const int descriptor =
-      permitted(Call::create, path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | flags, 0666) : -1;
+      permitted(Call::create, path) ? ::open(path.c_str(), access | O_CREAT | O_CLOEXEC | flags, 0666) : -1;
   if (descriptor < 0) {
     if (errno == ENOENT)
       fail(ErrorKind::io, "cannot create '{}': the directory '{}' does not exist", path, parent_directory(path));
@@ -298,7 +300,7 @@ FileLock FileLock::acquire(const std::string& path, std::string_view purpose, co
     FileLock lock(descriptor);
     std::array<char, 256> text{};
     const ssize_t length = ::pread(descriptor, text.data(), text.size() - 1, 0);
-    const std::string found(text.data(), length > 0 ? static_cast<size_t>(length) : 0);
+    const std::string lock_text(text.data(), length > 0 ? static_cast<size_t>(length) : 0);
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
       // A process that was killed just now holds it until its last thread is gone.
       if (attempt++ < kLockAttempts) {
@@ -308,9 +310,9 @@ FileLock FileLock::acquire(const std::string& path, std::string_view purpose, co
       }
       ::close(std::exchange(lock.descriptor_, -1));  // what is written there is its holder's
       fail(ErrorKind::io, "'{}' is in use by {}: wait until it has finished, or stop it",
-           what.empty() ? parent_directory(path) : what, found.empty() ? "another linblock process" : found);
+           what.empty() ? parent_directory(path) : what, lock_text.empty() ? "another linblock process" : lock_text);
     }
-    if (!is_lock_text(found)) {
+    if (!is_lock_text(lock_text)) {
       ::close(std::exchange(lock.descriptor_, -1));
       refuse_foreign(path);
     }

@@ -100,8 +100,8 @@ Json::Json(std::initializer_list<JsonItem> items) {
   Object& members = value_.emplace<Object>();
   for (const JsonItem& item : items) {
     Json pair = item.take();
-    Array& both = std::get<Array>(pair.value_);
-    members.emplace_back(std::move(std::get<std::string>(both[0].value_)), std::move(both[1]));
+    Array& name_and_value = std::get<Array>(pair.value_);
+    members.emplace_back(std::move(std::get<std::string>(name_and_value[0].value_)), std::move(name_and_value[1]));
   }
 }
 

@@ -1,6 +1,5 @@
 #include "base/memory.h"
 
-#include <fmt/format.h>
 #include <link.h>
 #include <malloc.h>
 #include <sys/mman.h>
@@ -12,18 +11,13 @@
 #include <fstream>
 #include <string>
 
+#include "base/cgroup.h"
+
 namespace linblock {
 
 namespace {
 
 uint64_t page_bytes() { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
-
-// A number in a one-line kernel file; absent or "max" gives the fallback. Kernel files are not data: no hook.
-uint64_t number_in(const std::string& path, uint64_t fallback) {
-  std::ifstream file(path);
-  uint64_t value = 0;
-  return file >> value ? value : fallback;
-}
 
 }  // namespace
 
@@ -48,23 +42,7 @@ uint64_t peak_resident_bytes() {
 }
 
 uint64_t permitted_memory_bytes() {
-  uint64_t limit = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page_bytes();
-  // Version 1 lists "N:memory:/path", version 2 "0::/path"; a limit may stand at any level above.
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const bool second = line.starts_with("0::");
-    const size_t first = line.find(":memory:");
-    if (!second && first == std::string::npos) continue;
-    std::string path = second ? line.substr(3) : line.substr(first + 8);
-    const std::string root = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    const std::string name = second ? "/memory.max" : "/memory.limit_in_bytes";
-    while (true) {
-      limit = std::min(limit, number_in(fmt::format("{}{}{}", root, path, name), limit));
-      if (path.empty() || path == "/") break;
-      path.erase(path.find_last_of('/'));
-    }
-  }
-  return limit;
+  return std::min(static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page_bytes(), cgroup_memory_bytes());
 }
 
 void keep_heap_small() {

@@ -16,7 +16,7 @@ std::string join_words(const std::vector<std::string>& words, std::string_view l
   return text;
 }
 
-std::string Range::words() const {
+std::string ValueRange::words() const {
   const bool has_end = std::isfinite(to) || std::isfinite(below);
   std::string text = "a number";
   if (std::isfinite(from)) text += fmt::format(" from {}{}", from, has_end ? "" : " up");
@@ -66,10 +66,10 @@ Json to_json(const std::vector<Setting>& settings) {
 
 std::string set_from_json(const std::vector<Setting>& settings, const Json& object) {
   for (const auto& [name, value] : object.members()) {
-    const auto found = std::find_if(settings.begin(), settings.end(),
+    const auto place = std::find_if(settings.begin(), settings.end(),
                                     [&name = name](const Setting& setting) { return setting.name == name; });
-    if (found == settings.end()) return fmt::format("there is no setting '{}'", name);
-    const std::string wrong = found->set(value.is_text() ? value.text() : value.dump());
+    if (place == settings.end()) return fmt::format("there is no setting '{}'", name);
+    const std::string wrong = place->set(value.is_text() ? value.text() : value.dump());
     if (!wrong.empty()) return fmt::format("{}: {}", name, wrong);
   }
   return {};

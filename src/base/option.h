@@ -29,7 +29,7 @@
 namespace linblock {
 
 // Which numbers an option takes: checked, and said in help and in complaints.
-struct Range {
+struct ValueRange {
   double above = -std::numeric_limits<double>::infinity();
   double from = -std::numeric_limits<double>::infinity();
   double to = std::numeric_limits<double>::infinity();
@@ -69,9 +69,9 @@ struct Text;
 
 template <HasText T>
 struct Text<T> {
-  static std::optional<T> read(std::string_view text, const Range&) { return T::read(text); }
+  static std::optional<T> read(std::string_view text, const ValueRange&) { return T::read(text); }
   static std::string show(const T& value) { return value.show(); }
-  static std::string what(const Range&) { return T::what(); }
+  static std::string what(const ValueRange&) { return T::what(); }
 };
 
 std::optional<double> read_finite(std::string_view text);
@@ -80,17 +80,17 @@ std::string show_number(double value);
 template <class T>
 requires std::floating_point<T>
 struct Text<T> {
-  static std::optional<T> read(std::string_view text, const Range& range) {
+  static std::optional<T> read(std::string_view text, const ValueRange& range) {
     const std::optional<double> value = read_finite(text);
     return value && range.holds(*value) ? std::optional<T>(static_cast<T>(*value)) : std::nullopt;
   }
   static std::string show(const T& value) { return show_number(value); }
-  static std::string what(const Range& range) { return range.words(); }
+  static std::string what(const ValueRange& range) { return range.words(); }
 };
 
 template <class T>
 requires(std::integral<T> && !std::same_as<T, bool>) struct Text<T> {
-  static std::optional<T> read(std::string_view text, const Range& range) {
+  static std::optional<T> read(std::string_view text, const ValueRange& range) {
     T value = 0;
     if (text.starts_with('+')) text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -98,30 +98,30 @@ requires(std::integral<T> && !std::same_as<T, bool>) struct Text<T> {
     return value;
   }
   static std::string show(const T& value) { return std::to_string(value); }
-  static std::string what(const Range& range) { return range.whole_words<T>(); }
+  static std::string what(const ValueRange& range) { return range.whole_words<T>(); }
 };
 
 // On the command line a flag, without a value.
 template <>
 struct Text<bool> {
-  static std::optional<bool> read(std::string_view text, const Range&) {
+  static std::optional<bool> read(std::string_view text, const ValueRange&) {
     return text == "true" ? std::optional(true) : text == "false" ? std::optional(false) : std::nullopt;
   }
   static std::string show(bool value) { return value ? "true" : "false"; }
-  static std::string what(const Range&) { return "true or false"; }
+  static std::string what(const ValueRange&) { return "true or false"; }
 };
 
 template <>
 struct Text<std::string> {
-  static std::optional<std::string> read(std::string_view text, const Range&) { return std::string(text); }
+  static std::optional<std::string> read(std::string_view text, const ValueRange&) { return std::string(text); }
   static std::string show(const std::string& value) { return value; }
-  static std::string what(const Range&) { return "text"; }
+  static std::string what(const ValueRange&) { return "text"; }
 };
 
 template <class E>
 requires std::is_enum_v<E>
 struct Text<E> {
-  static std::optional<E> read(std::string_view text, const Range&) {
+  static std::optional<E> read(std::string_view text, const ValueRange&) {
     for (const auto& [name, value] : choices(E{}))
       if (name == text) return value;
     return {};
@@ -131,7 +131,7 @@ struct Text<E> {
       if (choice == value) return std::string(name);
     return "?";
   }
-  static std::string what(const Range&) {
+  static std::string what(const ValueRange&) {
     std::vector<std::string> names;
     for (const auto& [name, value] : choices(E{})) names.emplace_back(name);
     return join_words(names);
@@ -141,12 +141,12 @@ struct Text<E> {
 // Absent values have a word of their own (Option::absent).
 template <class T>
 struct Text<std::optional<T>> {
-  static std::optional<std::optional<T>> read(std::string_view text, const Range& range) {
+  static std::optional<std::optional<T>> read(std::string_view text, const ValueRange& range) {
     if (const std::optional<T> value = Text<T>::read(text, range)) return std::optional<std::optional<T>>(value);
     return {};
   }
   static std::string show(const std::optional<T>& value) { return Text<T>::show(*value); }
-  static std::string what(const Range& range) { return Text<T>::what(range); }
+  static std::string what(const ValueRange& range) { return Text<T>::what(range); }
 };
 
 // A number of bytes: "64M".
@@ -208,21 +208,21 @@ struct Option {
   Field Owner::*field;
   std::string_view value;  // what stands for a value in help: N, X, NAME
   std::string_view help;   // starts with a verb or a noun; without the default, which is added
-  Range range = {};
+  ValueRange range = {};
   std::string_view absent = "auto";  // of an optional: the word for no value
   bool identity = true;              // runs that differ in it are different runs; false: threads, max_passes
 };
 
 template <class Owner, class Field>
 constexpr Option<Owner, Field> option(std::string_view name, Field Owner::*field, std::string_view value,
-                                      std::string_view help, Range range = {}, std::string_view absent = "auto",
+                                      std::string_view help, ValueRange range = {}, std::string_view absent = "auto",
                                       bool identity = true) {
   return {name, field, value, help, range, absent, identity};
 }
 template <class As, class Owner, class Field>
 constexpr Option<Owner, Field, As> option_as(std::string_view name, Field Owner::*field, std::string_view value,
-                                             std::string_view help, Range range = {}, std::string_view absent = "auto",
-                                             bool identity = true) {
+                                             std::string_view help, ValueRange range = {},
+                                             std::string_view absent = "auto", bool identity = true) {
   return {name, field, value, help, range, absent, identity};
 }
 

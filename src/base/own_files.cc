@@ -37,8 +37,8 @@ bool is_own_file(const std::string& directory, const OwnDirectory& kind, std::st
   return beginning && file_begins_as(in(directory, name), *beginning);
 }
 
-bool begins_as(std::string_view found, std::string_view beginning) {
-  return beginning.starts_with(found.substr(0, beginning.size()));
+bool begins_as(std::string_view text, std::string_view beginning) {
+  return beginning.starts_with(text.substr(0, beginning.size()));
 }
 
 bool file_begins_as(const std::string& path, std::string_view beginning) {
@@ -47,9 +47,9 @@ bool file_begins_as(const std::string& path, std::string_view beginning) {
   if (kind != PathKind::file) return kind == PathKind::absent;
   if (beginning.empty()) return true;
   const File file = File::open_read(path);
-  std::string found(beginning.size(), '\0');
-  found.resize(file.read_at({reinterpret_cast<unsigned char*>(found.data()), found.size()}, 0));
-  return begins_as(found, beginning) || begins_with_a_page_of_zeros(file);
+  std::string text(beginning.size(), '\0');
+  text.resize(file.read_at({reinterpret_cast<unsigned char*>(text.data()), text.size()}, 0));
+  return begins_as(text, beginning) || begins_with_a_page_of_zeros(file);
 }
 
 void refuse_foreign(const std::string& path) {

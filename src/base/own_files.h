@@ -12,7 +12,7 @@
 namespace linblock {
 
 // True of a header that was cut short, too.
-bool begins_as(std::string_view found, std::string_view beginning);
+bool begins_as(std::string_view text, std::string_view beginning);
 // An absent file begins as anything, and so does one that was never written: an empty one, or one whose first page is
 // zeros, which a power cut may leave. A link, a pipe or a directory begins as nothing.
 bool file_begins_as(const std::string& path, std::string_view beginning);

@@ -144,7 +144,7 @@ void SnapshotReader::read_places(uint64_t end) {
     std::string name(name_bytes, ' ');
     file_.read_exactly_at(as_writable_raw(std::span(name)), at);
     if (!type || bytes % bytes_of(*type) != 0) refuse(fmt::format("has no known type for the field '{}'", name));
-    if (!places_.try_emplace(name, Place{*type, at + name_bytes, bytes}).second)
+    if (!places_.try_emplace(name, FieldPlace{*type, at + name_bytes, bytes}).second)
       refuse(fmt::format("has the field '{}' twice", name));
     at += name_bytes + bytes;
   }
@@ -155,24 +155,24 @@ void SnapshotReader::refuse(std::string_view what) const {
 }
 
 std::vector<unsigned char> SnapshotReader::bytes(const std::string& name) const {
-  const Place& place = places_.at(name);
+  const FieldPlace& place = places_.at(name);
   std::vector<unsigned char> bytes(place.bytes);
   if (!bytes.empty()) file_.read_exactly_at(bytes, place.offset);
   return bytes;
 }
 
 std::vector<std::string> SnapshotReader::names() const {
-  std::vector<std::string> found;
-  for (const auto& [name, place] : places_) found.push_back(name);
-  return found;
+  std::vector<std::string> names;
+  for (const auto& [name, place] : places_) names.push_back(name);
+  return names;
 }
 
-const SnapshotReader::Place& SnapshotReader::place_of(const std::string& name, ElementType type) const {
-  const auto found = places_.find(name);
-  if (found == places_.end()) refuse(fmt::format("lacks the field '{}'", name));
-  if (found->second.type != type)
-    refuse(fmt::format("has {} in the field '{}' instead of {}", name_of(found->second.type), name, name_of(type)));
-  return found->second;
+const SnapshotReader::FieldPlace& SnapshotReader::place_of(const std::string& name, ElementType type) const {
+  const auto entry = places_.find(name);
+  if (entry == places_.end()) refuse(fmt::format("lacks the field '{}'", name));
+  if (entry->second.type != type)
+    refuse(fmt::format("has {} in the field '{}' instead of {}", name_of(entry->second.type), name, name_of(type)));
+  return entry->second;
 }
 
 uint64_t SnapshotReader::count(const std::string& name, ElementType type) const {
@@ -180,13 +180,13 @@ uint64_t SnapshotReader::count(const std::string& name, ElementType type) const 
 }
 
 void SnapshotReader::expect(const std::string& name, ElementType type, uint64_t count) const {
-  if (const uint64_t found = this->count(name, type); found != count)
-    refuse(fmt::format("has {} values in the field '{}' instead of {}", found, name, count));
+  if (const uint64_t saved = this->count(name, type); saved != count)
+    refuse(fmt::format("has {} values in the field '{}' instead of {}", saved, name, count));
 }
 
 void SnapshotReader::read(const std::string& name, ElementType type, uint64_t first,
                           std::span<unsigned char> into) const {
-  const Place& place = place_of(name, type);
+  const FieldPlace& place = place_of(name, type);
   const uint64_t all = place.bytes / bytes_of(type);
   if (first > all || into.size() / bytes_of(type) > all - first)
     refuse(fmt::format("has too few values in the field '{}'", name));

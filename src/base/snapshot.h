@@ -109,18 +109,18 @@ class SnapshotReader {
   [[noreturn]] void refuse(std::string_view what) const;
 
  private:
-  struct Place {
+  struct FieldPlace {
     ElementType type = ElementType::u8;
     uint64_t offset = 0;
     uint64_t bytes = 0;
   };
   void check_sum(uint64_t end) const;
   void read_places(uint64_t end);
-  const Place& place_of(const std::string& name, ElementType type) const;
+  const FieldPlace& place_of(const std::string& name, ElementType type) const;
 
   File file_;
   std::vector<Remedy> remedies_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, FieldPlace> places_;
 };
 
 }  // namespace linblock

@@ -42,15 +42,15 @@ static_assert(kMostOwners <= kOwnedMask);
 
 }  // namespace
 
-class Team::State {
+class Team::Threads {
  public:
-  State(size_t threads, size_t owners)
+  Threads(size_t threads, size_t owners, size_t cores)
       : size_(std::max<size_t>(1, threads)),
-        owners_(std::min(kMostOwners, owners > 0 ? owners : std::min(size_, available_threads()))),
-        pauses_(size_ > available_threads() ? kPausesOfACrowd : kPausesOfATeamWithCores),
+        owners_(std::min(kMostOwners, owners > 0 ? owners : std::min(size_, cores))),
+        pauses_(size_ > cores ? kPausesOfACrowd : kPausesOfATeamWithCores),
         busy_(std::max<size_t>(2, size_)) {}
 
-  ~State() {
+  ~Threads() {
     ended_ = true;
     wake();
   }
@@ -106,14 +106,14 @@ class Team::State {
 
   void remove(Background& background) {
     std::unique_lock lock(background_mutex_);
-    const auto own = [&] {
+    const auto find_entry = [&] {
       return std::find_if(backgrounds_.begin(), backgrounds_.end(),
-                          [&](const Entry& entry) { return entry.background == &background; });
+                          [&](const BackgroundEntry& entry) { return entry.background == &background; });
     };
-    if (own() == backgrounds_.end()) return;
-    own()->leaving = true;
-    background_done_.wait(lock, [&] { return own()->steps == 0; });
-    backgrounds_.erase(own());
+    if (find_entry() == backgrounds_.end()) return;
+    find_entry()->leaving = true;
+    background_done_.wait(lock, [&] { return find_entry()->steps == 0; });
+    backgrounds_.erase(find_entry());
   }
 
   void wake_for_background() {
@@ -134,7 +134,7 @@ class Team::State {
   }
 
  private:
-  struct Entry {
+  struct BackgroundEntry {
     Background* background = nullptr;
     size_t steps = 0;  // being made
     bool leaving = false;
@@ -193,20 +193,20 @@ class Team::State {
     const uint64_t phase = owned >> kOwnedBits;
     if (count == 0) return false;
     const Stopwatch working;
-    const State* const outside = std::exchange(inside, this);
-    bool any = false;
+    const Threads* const outside = std::exchange(inside, this);
+    bool worked = false;
     for (size_t i = 0; i < count; ++i) {
       const size_t piece = (thread + i) % count;
       uint64_t claim = claims_[piece].phase;
       while (claim < phase && !claims_[piece].phase.compare_exchange_weak(claim, phase)) continue;
       if (claim >= phase) continue;
-      any = true;
+      worked = true;
       do_piece(piece);
       if (++done_ == count) done_.notify_all();
     }
     inside = outside;
-    if (any) add_to(busy_[thread].pieces, working.seconds());
-    return any;
+    if (worked) add_to(busy_[thread].pieces, working.seconds());
+    return worked;
   }
 
   // False: there was none.
@@ -214,18 +214,18 @@ class Team::State {
     uint64_t ticket = ticket_;
     if (next_of(ticket) == pieces_of(ticket)) return false;
     const Stopwatch working;
-    const State* const outside = std::exchange(inside, this);
-    bool any = false;
+    const Threads* const outside = std::exchange(inside, this);
+    bool worked = false;
     while (next_of(ticket) < pieces_of(ticket)) {
       if (!ticket_.compare_exchange_weak(ticket, ticket + 1)) continue;
-      any = true;
+      worked = true;
       do_piece(next_of(ticket));
       if (++done_ == pieces_of(ticket)) done_.notify_all();
       ticket = ticket_;
     }
     inside = outside;
-    if (any) add_to(busy_[thread].pieces, working.seconds());
-    return any;
+    if (worked) add_to(busy_[thread].pieces, working.seconds());
+    return worked;
   }
 
   void do_piece(size_t number) {
@@ -264,15 +264,15 @@ class Team::State {
       ++backgrounds_[i].steps;
       lock.unlock();
       const Stopwatch working;
-      const bool any = background->step();
-      if (any) add_to(busy_[thread].background, working.seconds());
+      const bool worked = background->step();
+      if (worked) add_to(busy_[thread].background, working.seconds());
       lock.lock();
       // Others may have come and gone.
-      const auto own = std::find_if(backgrounds_.begin(), backgrounds_.end(),
-                                    [&](const Entry& entry) { return entry.background == background; });
-      if (--own->steps == 0 && own->leaving) background_done_.notify_all();
-      if (any) return true;
-      i = static_cast<size_t>(own - backgrounds_.begin());
+      const auto place = std::find_if(backgrounds_.begin(), backgrounds_.end(),
+                                      [&](const BackgroundEntry& entry) { return entry.background == background; });
+      if (--place->steps == 0 && place->leaving) background_done_.notify_all();
+      if (worked) return true;
+      i = static_cast<size_t>(place - backgrounds_.begin());
     }
     background_idle_at_ = calls;  // unless somebody has called meanwhile
     return false;
@@ -282,7 +282,7 @@ class Team::State {
     std::atomic<uint64_t> phase = 0;
   };
 
-  static thread_local const State* inside;  // of which team this thread does a piece
+  static thread_local const Threads* inside;  // of which team this thread does a piece
 
   const size_t size_;
   const size_t owners_;
@@ -307,13 +307,13 @@ class Team::State {
   std::atomic<uint64_t> background_idle_at_ = 0;  // after so many calls there was nothing left
   std::mutex background_mutex_;
   std::condition_variable background_done_;
-  std::vector<Entry> backgrounds_;
+  std::vector<BackgroundEntry> backgrounds_;
   std::vector<std::jthread> threads_;  // last: they end before what they use goes away
 };
 
-thread_local const Team::State* Team::State::inside = nullptr;
+thread_local const Team::Threads* Team::Threads::inside = nullptr;
 
-Team::Team(size_t threads, size_t owners) : state_(std::make_shared<State>(threads, owners)) {}
+Team::Team(size_t threads, size_t owners) : state_(std::make_shared<Threads>(threads, owners, available_threads())) {}
 size_t Team::size() const { return state_->size(); }
 size_t Team::owners() const { return state_->owners(); }
 void Team::for_each(size_t count, const std::function<void(size_t)>& work) const { state_->for_each(count, work); }
@@ -326,6 +326,17 @@ void Team::for_each_owned(size_t count, const std::function<void(size_t)>& work)
 void Team::for_ranges(size_t count, size_t piece, const std::function<void(size_t, size_t)>& work) const {
   state_->for_each((count + piece - 1) / piece,
                    [&](size_t number) { work(number * piece, std::min(count, (number + 1) * piece)); });
+}
+void Team::run_loops(size_t count, const std::function<void()>& loop, const std::function<void()>& on_failure) const {
+  std::once_flag told;
+  for_each(count, [&](size_t) {
+    try {
+      loop();
+    } catch (...) {
+      std::call_once(told, on_failure);
+      throw;
+    }
+  });
 }
 void Team::add(Background& background) const { state_->add(background); }
 void Team::remove(Background& background) const { state_->remove(background); }

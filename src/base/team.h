@@ -52,6 +52,12 @@ class Team {
   // likely to be in its cache, and takes what others have not begun afterwards.
   void for_each_owned(size_t count, const std::function<void(size_t)>& work) const;
 
+  // Loops that share work among themselves: so many of them, at most size() at the same time. One may begin only after
+  // others have ended, so a loop waits for nothing but what loops that have begun do. `on_failure` is called once, by
+  // the first that throws; it makes the others end.
+  void run_loops(
+      size_t count, const std::function<void()>& loop, const std::function<void()>& on_failure = [] {}) const;
+
   // From now on, between pieces. The caller keeps it alive until it has taken it back; remove() waits for the steps
   // that are being made.
   void add(Background& background) const;
@@ -67,8 +73,8 @@ class Team {
   std::vector<Busy> busy() const;
 
  private:
-  class State;
-  std::shared_ptr<State> state_;
+  class Threads;
+  std::shared_ptr<Threads> state_;
 };
 
 }  // namespace linblock

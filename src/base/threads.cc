@@ -3,50 +3,18 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
+#include <cmath>
 #include <thread>
-#include <vector>
 
 namespace linblock {
 
-size_t available_threads() {
+size_t available_threads(const CgroupFiles& files) {
+  size_t threads = std::max(1U, std::thread::hardware_concurrency());
   cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
-  return std::max(1U, std::thread::hardware_concurrency());
-}
-
-void run_on_threads(size_t count, const std::function<void(size_t)>& work, const std::function<void()>& on_failure) {
-  std::vector<std::exception_ptr> failures(count);
-  std::once_flag told;
-  const auto guarded = [&](size_t number) {
-    try {
-      work(number);
-    } catch (...) {
-      failures[number] = std::current_exception();
-      std::call_once(told, on_failure);
-    }
-  };
-  if (count == 1) {
-    guarded(0);
-  } else {
-    std::vector<std::jthread> threads;
-    for (size_t number = 0; number < count; ++number) threads.emplace_back(guarded, number);
-  }
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
-}
-
-void for_each_on_threads(size_t threads, size_t count, const std::function<void(size_t)>& work) {
-  if (count == 0) return;
-  std::atomic<size_t> next = 0;
-  run_on_threads(
-      std::clamp<size_t>(threads, 1, count),
-      [&](size_t) {
-        for (size_t number = next++; number < count; number = next++) work(number);
-      },
-      [&] { next = count; });
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) threads = static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
+  // A thread more than the quota pays for would only use it up sooner, and wait.
+  const double quota = std::ceil(cgroup_processors(files));
+  return quota < static_cast<double>(threads) ? std::max<size_t>(1, static_cast<size_t>(quota)) : threads;
 }
 
 }  // namespace linblock

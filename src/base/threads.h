@@ -1,21 +1,14 @@
-// Threads that cannot lose an exception.
+// How many threads are worth it.
 #pragma once
 
 #include <cstddef>
-#include <functional>
+
+#include "base/cgroup.h"
 
 namespace linblock {
 
-// How many threads this process may really use.
-size_t available_threads();
-
-// Runs work(0) ... work(count - 1) on threads of their own (count 1: on this one) and joins them. The exception of
-// the lowest number is thrown again; `on_failure` is called once, at the first failure, so that the others can be
-// told to stop.
-void run_on_threads(
-    size_t count, const std::function<void(size_t)>& work, const std::function<void()>& on_failure = [] {});
-
-// Runs work(0) ... work(count - 1) on up to `threads` threads, each taking the next number that nobody has.
-void for_each_on_threads(size_t threads, size_t count, const std::function<void(size_t)>& work);
+// How many threads this process may really use: processors that it may run on, or the processor time that its cgroup
+// has, rounded up, where that is less.
+size_t available_threads(const CgroupFiles& files = {});
 
 }  // namespace linblock

@@ -64,6 +64,36 @@ TEST(Dot, GivesTheSameBitsOnEveryMachineForAllLengths) {
     }
 }
 
+TEST(Dot, OfVectorsSideBySideHasTheBitsOfEachAlone) {
+  for (size_t width = 1; width <= kMostSideBySide; ++width)
+    for (size_t length = 0; length <= 40; ++length) {
+      const Case made = random_case(length, width);
+      const size_t features = made.weights.size();
+      Random random(length, width);
+      std::vector<float> beside(features * width);
+      for (float& weight : beside) weight = static_cast<float>(2 * random.unit() - 1);
+      std::vector<std::vector<float>> alone(width, std::vector<float>(features));
+      for (size_t j = 0; j < features; ++j)
+        for (size_t c = 0; c < width; ++c) alone[c][j] = beside[j * width + c];
+      std::array<float, kMostSideBySide> sums{};
+      std::array<double, kMostSideBySide> exact{};
+      dot_side_by_side(made.index, made.value, beside.data(), width, sums.data());
+      exact_dot_side_by_side(made.index, made.value, beside.data(), width, exact.data());
+      std::array<float, kMostSideBySide> scales{};
+      for (size_t c = 0; c < width; ++c) scales[c] = c == 1 ? 0.0F : static_cast<float>(random.unit());
+      add_scaled_side_by_side(made.index, made.value, scales.data(), beside.data(), width);
+      for (size_t c = 0; c < width; ++c) {
+        EXPECT_EQ(std::bit_cast<uint32_t>(sums[c]),
+                  std::bit_cast<uint32_t>(dot(made.index, made.value, alone[c].data())));
+        EXPECT_EQ(std::bit_cast<uint64_t>(exact[c]),
+                  std::bit_cast<uint64_t>(exact_dot(made.index, made.value, alone[c].data())));
+        add_scaled(made.index, made.value, scales[c], alone[c].data());
+        for (size_t j = 0; j < features; ++j)
+          ASSERT_EQ(std::bit_cast<uint32_t>(beside[j * width + c]), std::bit_cast<uint32_t>(alone[c][j]));
+      }
+    }
+}
+
 TEST(Dot, IsZeroForAnEmptyRow) { EXPECT_EQ(dot({}, {}, static_cast<const float*>(nullptr)), 0.0F); }
 
 TEST(Dot, ReadsRowsAtAnyAddress) {

@@ -107,10 +107,10 @@ TEST(Option, TheIdentityHasEveryOptionThatTellsRunsApart) {
 }
 
 TEST(Option, RangesAreSaidInWords) {
-  EXPECT_EQ((Range{.above = 0}.words()), "a number above 0");
-  EXPECT_EQ((Range{.from = 0}.words()), "a number from 0 up");
-  EXPECT_EQ((Range{.above = 0, .to = 0.5}.words()), "a number above 0 and up to 0.5");
-  EXPECT_EQ((Range{.from = 2, .to = 65535}.whole_words<uint64_t>()), "a whole number from 2 to 65535");
+  EXPECT_EQ((ValueRange{.above = 0}.words()), "a number above 0");
+  EXPECT_EQ((ValueRange{.from = 0}.words()), "a number from 0 up");
+  EXPECT_EQ((ValueRange{.above = 0, .to = 0.5}.words()), "a number above 0 and up to 0.5");
+  EXPECT_EQ((ValueRange{.from = 2, .to = 65535}.whole_words<uint64_t>()), "a whole number from 2 to 65535");
 }
 
 struct First {
