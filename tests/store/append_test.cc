@@ -57,6 +57,16 @@ TEST_F(Append, TakesFeaturesThatTheMapHasNeverSeen) {
   EXPECT_EQ(info().features(), 4294967294U);
 }
 
+TEST_F(Append, AddsUpSquaresAndSeesTheFirstNegativeValue) {
+  pack_rows({{0, 1, 1, {1, 4}, {3, 4}}, {1, -1, 1, {2, 3}, {2, 2}}, {2, 1, 1, {}, {}}}, store_, small_options());
+  ASSERT_TRUE(info().values);
+  EXPECT_EQ(info().values->squares, 25 + 8);
+  EXPECT_FALSE(info().values->negative);
+  append_rows({{3, 1, 1, {2}, {-0.5F}}}, store_, small_options());
+  EXPECT_EQ(info().values->squares, 25 + 8 + 0.25);
+  EXPECT_TRUE(info().values->negative);
+}
+
 TEST_F(Append, AddsUpLabels) {
   pack_rows({{0, 1, 1, {1}, {1}}, {1, -1, 1, {1}, {1}}, {2, 1, 1, {1}, {1}}}, store_, small_options());
   append_rows({{3, 1, 1, {1}, {1}}, {4, 7, 1, {1}, {1}}}, store_, small_options());

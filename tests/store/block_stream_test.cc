@@ -6,8 +6,10 @@
 #include <rapidcheck/gtest.h>
 
 #include <numeric>
+#include <set>
 #include <thread>
 
+#include "store/blocks/block_source.h"
 #include "support/damage.h"
 #include "support/memory_folder.h"
 
@@ -65,6 +67,70 @@ class Blocks : public ::testing::Test {
   static inline MemoryFolder* folder_ = nullptr;
   static inline Store* store_ = nullptr;
 };
+
+uint64_t memory_of(const std::vector<Chunk>& chunks) {
+  uint64_t sum = 0;
+  for (const Chunk& chunk : chunks) sum += chunk.memory_bytes();
+  return sum;
+}
+
+// Wherever a stream is left: its memory serves the next one, and no more of it than was said.
+TEST_F(Blocks, LeaveTheirMemoryToTheNextStream) {
+  const BlockOrder order = BlockOrder::all(*store_, 2);
+  for (const size_t threads : {1, 3})
+    for (const size_t blocks : {size_t{0}, size_t{1}, size_t{10}, order.ends.size() + 1}) {
+      const BlockStreamOptions options{.memory_bytes = uint64_t{1} << 20, .team = threads};
+      std::set<const unsigned char*> places;
+      std::vector<Chunk> idle;
+      {
+        BlockStream stream(*store_, order, options);
+        for (size_t block = 0; block < blocks; ++block) stream.next();
+        idle = stream.release(options.memory_bytes);
+      }
+      EXPECT_LE(memory_of(idle), options.memory_bytes);
+      EXPECT_TRUE(blocks == 0 || !idle.empty());
+      for (Chunk& chunk : idle) places.insert(chunk.raw().data());
+      BlockStream next(*store_, order, options, std::move(idle));
+      std::set<const unsigned char*> used;
+      size_t rows = 0;
+      while (const RowBlock* block = next.next()) {
+        rows += block->size();
+        for (const Chunk& chunk : block->chunks()) used.insert(const_cast<Chunk&>(chunk).raw().data());
+      }
+      EXPECT_EQ(rows, store_->info().rows);
+      if (blocks > 0) {
+        const auto again = [&](const unsigned char* place) { return places.contains(place); };
+        EXPECT_GT(std::count_if(used.begin(), used.end(), again), 0) << blocks << " blocks, " << threads << " threads";
+      }
+      const std::vector<Chunk> few = next.release(options.memory_bytes / 8);
+      EXPECT_LE(memory_of(few), options.memory_bytes / 8);
+      EXPECT_FALSE(few.empty());
+    }
+}
+
+TEST_F(Blocks, AreTheSameInEveryPassOverASource) {
+  const BlockOrder order = BlockOrder::all(*store_, 2);
+  for (const uint64_t kept : {uint64_t{0}, uint64_t{300} << 10, uint64_t{1} << 20}) {
+    BlockSource source(*store_, RowsHeld::streamed, uint64_t{1} << 20, 2, {}, false, kept);
+    for (int pass = 0; pass < 5; ++pass) {
+      size_t blocks = 0;
+      RowBuffer buffer;
+      // A smaller window, and a pass that ends early, leave nothing wrong behind.
+      const uint64_t window = pass == 2 ? uint64_t{200} << 10 : 0;
+      source.for_each(
+          order,
+          [&](const Block& block, size_t number) {
+            std::vector<OwnedRow> rows;
+            for (const Chunk* chunk : block.chunks)
+              for (size_t row = 0; row < chunk->rows(); ++row) rows.push_back(own(chunk->row(row, buffer)));
+            EXPECT_TRUE(rows == rows_of(*store_, order.block(number))) << "pass " << pass << ", block " << number;
+            return ++blocks < (pass == 1 ? 3 : order.ends.size());
+          },
+          0, window);
+      EXPECT_EQ(blocks, pass == 1 ? 3 : order.ends.size());
+    }
+  }
+}
 
 TEST_F(Blocks, ComeInTheOrderAskedForOnAnyNumberOfThreads) {
   EXPECT_TRUE(rc::check([&] {

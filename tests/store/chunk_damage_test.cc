@@ -122,7 +122,7 @@ bool read_everything(Chunk& chunk) {
     EXPECT_THAT(error.what(), HasSubstr("the chunk"));
     return false;
   }
-  volatile double used = sum;  // the reads are not optimised away
+  volatile double used = sum;  // the reads are not optimized away
   (void)used;
   return true;
 }

@@ -36,7 +36,7 @@ class Compact : public ::testing::TestWithParam<const char*> {
 
 TEST_P(Compact, KeepsEveryRowThatIsLeft) {
   const StoreInfo before = info();
-  const CompactReport report = compact(store_, {.threads = 2});
+  const CompactReport report = compact(store_, {.team = 2});
   EXPECT_TRUE(report.changed);
   EXPECT_EQ(report.segments_before, 3U);
   EXPECT_EQ(report.removed_rows, 4500 - left_.size());
@@ -81,7 +81,7 @@ TEST_P(Compact, GivesTheSameBytesOnAnyNumberOfThreads) {
   for (const size_t threads : {1U, 2U, 3U, 7U}) {
     const std::string path = folder_ / ("copy" + std::to_string(threads));
     copy_store(store_, path);
-    compact(path, {.threads = threads});
+    compact(path, {.team = threads});
     if (expected.empty()) expected = files_of(path);
     EXPECT_TRUE(files_of(path) == expected) << threads;
   }
@@ -140,7 +140,7 @@ TEST_P(CompactOnce, OfAStoreInTheOrderOfItsInputKeepsThatOrder) {
   append_rows(sample_rows(500, 2, 500), path, options);
   remove_rows(path, {.ids = {0, 499, 500, 999}});
   const auto rows = verified_rows(path);
-  compact(path, {.threads = 3});
+  compact(path, {.team = 3});
   EXPECT_TRUE(verified_rows(path) == rows);
   uint64_t last = 0;
   const Store store = Store::open(path);
@@ -163,7 +163,7 @@ TEST_P(CompactOnce, ToldToStopChangesNothing) {
     std::atomic<bool> stop = false;
     CompactContext context{.stop = &stop};
     context.observer = [&](uint64_t bytes, uint64_t total) { stop = bytes > total / 2; };
-    expect_error(ErrorKind::interrupted, {"as it was"}, [&] { compact(store_, {.threads = threads}, context); });
+    expect_error(ErrorKind::interrupted, {"as it was"}, [&] { compact(store_, {.team = threads}, context); });
     EXPECT_TRUE(files_of(store_) == before) << ::testing::PrintToString(names_in(store_));
   }
 }
@@ -174,8 +174,7 @@ TEST_P(CompactOnce, OfADamagedStoreIsRefusedAndChangesNothing) {
   write_file(store_ + "/segment-000002.rows", bytes);
   const auto before = files_of(store_);
   for (const size_t threads : {1U, 3U})
-    expect_error(ErrorKind::damaged, {"segment-000002.rows", "chunk 0"},
-                 [&] { compact(store_, {.threads = threads}); });
+    expect_error(ErrorKind::damaged, {"segment-000002.rows", "chunk 0"}, [&] { compact(store_, {.team = threads}); });
   EXPECT_TRUE(files_of(store_) == before);
 }
 
@@ -200,7 +199,7 @@ TEST(CompactOfAnything, GivesTheRowsThatWereLeft) {
     remove_rows(path, gone);
     const auto left = verified_rows(path);
     RC_ASSERT(left.size() == rows.size() - gone.ids.size());
-    compact(path, {.threads = 2});
+    compact(path, {.team = 2});
     RC_ASSERT(same_rows(verified_rows(path), left));
   }));
 }

@@ -22,9 +22,9 @@ class Shrinking : public FaultyWork<Work> {
 
   void work_on(const std::string& store) override {
     switch (GetParam()) {
-      case Work::remove_rows: remove_rows(store, {.ids = {7, 51, 409, 3}}, {.threads = threads_}); break;
-      case Work::remove_segment: remove_segment(store, 1, {.threads = threads_}); break;
-      case Work::compact: compact(store, {.threads = threads_}); break;
+      case Work::remove_rows: remove_rows(store, {.ids = {7, 51, 409, 3}}, {.team = threads_}); break;
+      case Work::remove_segment: remove_segment(store, 1, {.team = threads_}); break;
+      case Work::compact: compact(store, {.team = threads_}); break;
     }
   }
 

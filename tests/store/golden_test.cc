@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "store/core/compact.h"
 #include "support/packing.h"
 
 namespace linblock::test {
@@ -45,6 +46,23 @@ TEST_P(Golden, StoreCanBeAppendedTo) {
   const Store opened = Store::open(folder / "copy");
   verify(opened, 1);
   EXPECT_TRUE(unpacked(opened) == expected_text() + "7 3:0.5 99999:1\n");
+}
+
+// What an older store does not know stays unknown until all of its rows are read.
+TEST_P(Golden, StoreLearnsItsSquaresWhenItIsCompacted) {
+  const Folder folder;
+  copy_store(store(), folder / "copy");
+  EXPECT_FALSE(Store::open(folder / "copy").info().values);
+  write_file(folder / "more.svm", "7 3:0.5 99999:1\n");
+  append({folder / "more.svm"}, folder / "copy", small_options());
+  EXPECT_FALSE(Store::open(folder / "copy").info().values);
+  compact(folder / "copy", {});
+  const Store opened = Store::open(folder / "copy");
+  ASSERT_TRUE(opened.info().values);
+  double squares = 0;
+  for (const OwnedRow& row : rows_by_chunk(opened)) squares += squares_of({row});
+  EXPECT_NEAR(opened.info().values->squares, squares, 1e-9 * squares);
+  EXPECT_TRUE(opened.info().values->negative);
 }
 
 TEST_P(Golden, StoreHasTheRowsItAlwaysHad) {

@@ -38,7 +38,7 @@ class Remove : public ::testing::Test {
   }
 
   void remove(const std::vector<uint64_t>& ids, size_t threads = 1) {
-    remove_rows(store_, {.ids = ids}, {.threads = threads});
+    remove_rows(store_, {.ids = ids}, {.team = threads});
   }
   StoreInfo info() const { return Store::open(store_).info(); }
   void expect_untouched(ErrorKind kind, const std::vector<std::string>& parts, const std::function<void()>& work) {
@@ -59,7 +59,7 @@ class Remove : public ::testing::Test {
 
 TEST_F(Remove, TakesRowsOutOfWhatIsRead) {
   const auto ids = every_nth(7, 2, 4000);
-  const RemoveReport report = remove_rows(store_, {.ids = ids}, {.threads = 3});
+  const RemoveReport report = remove_rows(store_, {.ids = ids}, {.team = 3});
   EXPECT_EQ(report.rows, ids.size());
   EXPECT_TRUE(verified_rows(store_) == without(rows_, ids));
   EXPECT_EQ(info().rows, 4000 - ids.size());
@@ -83,6 +83,45 @@ TEST_F(Remove, CountsOnlyTheRowsThatAreLeft) {
   EXPECT_EQ(info().removed.nonzeros, nonzeros_before - nonzeros);
   EXPECT_EQ(info().labels, labels);
   EXPECT_EQ(verify(Store::open(store_), 3).rows, 4000 - ids.size());
+}
+
+TEST_F(Remove, SubtractsTheSquaresOfTheRowsThatAreGone) {
+  ASSERT_TRUE(info().values);
+  EXPECT_NEAR(info().values->squares, squares_of(rows_), 1e-9 * squares_of(rows_));
+  EXPECT_TRUE(info().values->negative);
+  const auto ids = every_nth(3, 0, 4000);
+  remove(ids);
+  const double left = squares_of(without(rows_, ids));
+  ASSERT_TRUE(info().values);
+  EXPECT_NEAR(info().values->squares, left, 1e-9 * left);
+  remove_segment(store_, 1);
+  std::vector<OwnedRow> last = without(rows_, ids);
+  std::erase_if(last, [](const OwnedRow& row) { return row.id < 3000; });
+  ASSERT_TRUE(info().values);
+  EXPECT_NEAR(info().values->squares, squares_of(last), 1e-9 * squares_of(last));
+}
+
+// Of which no value is stored.
+TEST_F(Remove, CountsSquaresOfOnes) {
+  const std::string path = folder_ / "ones";
+  pack_rows({{0, 1, 1, {1, 4}, {1, 1}}, {1, -1, 1, {2, 3, 4}, {1, 1, 1}}, {2, 1, 1, {}, {}}}, path, small_options());
+  EXPECT_EQ(Store::open(path).info().values->squares, 5);
+  remove_rows(path, {.ids = {0}});
+  EXPECT_EQ(Store::open(path).info().values->squares, 3);
+  compact(path, {});
+  EXPECT_EQ(Store::open(path).info().values->squares, 3);
+  EXPECT_FALSE(Store::open(path).info().values->negative);
+}
+
+// The difference of two large sums says nothing of what is left. Compacting adds up again.
+TEST_F(Remove, OfNearlyAllSquaresForgetsThem) {
+  append_rows({{4000, 1, 1, {1, 2}, {1e18F, -1}}}, store_, small_options());
+  ASSERT_TRUE(info().values);
+  remove({4000});
+  EXPECT_FALSE(info().values);
+  compact(store_, {});
+  ASSERT_TRUE(info().values);
+  EXPECT_NEAR(info().values->squares, squares_of(rows_), 1e-9 * squares_of(rows_));
 }
 
 TEST_F(Remove, ForgetsALabelWhoseLastRowIsGone) {
@@ -162,7 +201,7 @@ TEST_F(Remove, GivesTheSameBytesOnAnyNumberOfThreads) {
   for (const size_t threads : {1U, 2U, 7U}) {
     const std::string path = folder_ / ("copy" + std::to_string(threads));
     copy_store(store_, path);
-    remove_rows(path, {.ids = every_nth(4, 1, 4000)}, {.threads = threads});
+    remove_rows(path, {.ids = every_nth(4, 1, 4000)}, {.team = threads});
     if (expected.empty()) expected = files_of(path);
     EXPECT_TRUE(files_of(path) == expected) << threads;
   }
@@ -223,7 +262,7 @@ TEST_F(Remove, LeavesAStoreThatCanBeOpenedAtAnyMoment) {
 // --- whole segments --------------------------------------------------------------------------------------------------
 
 TEST_F(Remove, DropsASegmentAndItsFiles) {
-  const RemoveReport report = remove_segment(store_, 1, {.threads = 2});
+  const RemoveReport report = remove_segment(store_, 1, {.team = 2});
   EXPECT_EQ(report.rows, 3000U);
   EXPECT_TRUE(verified_rows(store_) == std::vector<OwnedRow>(rows_.begin() + 3000, rows_.end()));
   EXPECT_EQ(names_in(store_), (std::vector<std::string>{"FEATURES", "LOCK", "MANIFEST", "segment-000002.directory",

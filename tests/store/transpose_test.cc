@@ -157,11 +157,11 @@ TEST(Transpose, BytesAreTheSameOnAnyNumberOfThreadsAndInAnyMemory) {
     for (const size_t threads : {1U, 2U, 4U}) {
       std::filesystem::remove_all(columns_path(path));
       TransposeOptions options;
-      options.threads = threads;
+      options.team = threads;
       transpose(rows, options);
       EXPECT_TRUE(files_of(columns_path(path)) == expected) << threads << " threads";
       std::filesystem::remove_all(columns_path(path));
-      EXPECT_GE(transpose(rows, least_memory(rows, threads)).spilled_bytes, rows.info().nonzeros * sizeof(Entry));
+      EXPECT_GE(transpose(rows, least_memory(rows, threads)).spilled_bytes, rows.info().nonzeros * sizeof(ColumnEntry));
       EXPECT_TRUE(files_of(columns_path(path)) == expected) << threads << " threads, spilled";
     }
   }
@@ -180,7 +180,7 @@ TEST(Transpose, AHugeColumnStreamsThrough) {
   pack_rows(rows, path, small_options());
   const Store store = Store::open(path);
   TransposeOptions options = least_memory(store);
-  ASSERT_GT(200000 * sizeof(Entry), uint64_t{1} << 20);  // what that leaves for sorting
+  ASSERT_GT(200000 * sizeof(ColumnEntry), uint64_t{1} << 20);  // what that leaves for sorting
   expect_transposed(path, options);
 }
 

@@ -12,14 +12,15 @@
 namespace linblock {
 
 BlockSource::BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, const Team& team,
-                         std::vector<uint32_t> only, bool decode_blocks)
+                         std::vector<uint32_t> only, bool decode_blocks, uint64_t kept_bytes)
     : store_(store),
       held_(held),
       window_bytes_(window_bytes),
       team_(team),
       wanted_(only.empty() ? BlockOrder::all(store).chunks : std::move(only)),
       place_(store.chunks().size(), 0),
-      decode_blocks_(decode_blocks && held == RowsHeld::encoded) {
+      decode_blocks_(decode_blocks && held == RowsHeld::encoded),
+      kept_bytes_(kept_bytes) {
   for (uint32_t i = 0; i < wanted_.size(); ++i) place_[wanted_[i]] = i;
 }
 
@@ -155,12 +156,14 @@ void BlockSource::for_each(const BlockOrder& order, const std::function<bool(con
   rest.chunks.assign(order.chunks.begin() + skipped, order.chunks.end());
   for (size_t number = first; number < order.ends.size(); ++number) rest.ends.push_back(order.ends[number] - skipped);
   BlockStream stream(store_, std::move(rest),
-                     {.memory_bytes = window_bytes == 0 ? window_bytes_ : window_bytes, .team = team_});
+                     {.memory_bytes = window_bytes == 0 ? window_bytes_ : window_bytes, .team = team_},
+                     std::exchange(idle_, {}));
   stream_ = &stream;
   // However it ends: what was read has been read.
   struct Ending {
     BlockSource& source;
     ~Ending() {
+      source.idle_ = source.stream_->release(source.kept_bytes_);
       source.costs_ += source.stream_->costs();
       source.stream_ = nullptr;
     }

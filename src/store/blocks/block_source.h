@@ -56,9 +56,10 @@ class BlockSource {
 
   // `window_bytes` bounds what a stream holds. The team reads ahead. `only`: the
   // chunks that will be asked for, where not all are. `decode_blocks`: a block's rows are looked at several times, so
-  // rows held encoded are decoded for as long as they are worked on.
+  // rows held encoded are decoded for as long as they are worked on. `kept_bytes`: of a stream's window, what stays
+  // allocated from one pass to the next.
   BlockSource(const Store& store, RowsHeld held, uint64_t window_bytes, const Team& team,
-              std::vector<uint32_t> only = {}, bool decode_blocks = false);
+              std::vector<uint32_t> only = {}, bool decode_blocks = false, uint64_t kept_bytes = 0);
 
   // Calls `work` for each block from number `first` on; it ends early when `work` returns false. A stream holds
   // `window_bytes`, where they are given, instead of its usual window.
@@ -97,8 +98,10 @@ class BlockSource {
   size_t chunks_loaded_ = 0;
   ReadCosts costs_;
   bool decode_blocks_;
-  std::vector<Chunk::Space> spaces_;     // for the chunks of a block
-  const BlockStream* stream_ = nullptr;  // while blocks come from it
+  std::vector<Chunk::Space> spaces_;  // for the chunks of a block
+  const uint64_t kept_bytes_;
+  std::vector<Chunk> idle_;        // what a stream has left for the next
+  BlockStream* stream_ = nullptr;  // while blocks come from it
 };
 
 }  // namespace linblock

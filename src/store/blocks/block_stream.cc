@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -25,10 +26,11 @@ BlockOrder BlockOrder::all(const Store& store, size_t chunks_per_block) {
 
 // Slots are chunks in order. A thread takes the next slot only when the memory of everything taken and not yet given
 // back leaves room for it; since slots are taken in order, the one that next() waits for always has its room.
-class BlockStream::State : public Background {
+class BlockStream::Reader : public Background {
  public:
-  State(const Store& store, BlockOrder order, const BlockStreamOptions& options)
+  Reader(const Store& store, BlockOrder order, const BlockStreamOptions& options, std::vector<Chunk> idle)
       : store_(store), order_(std::move(order)), options_(options), chunk_bytes_(largest_chunk()) {
+    keep(std::move(idle), options_.memory_bytes);
     for (size_t block = 0, begin = 0; block < order_.ends.size(); begin = order_.ends[block++]) {
       const uint64_t needed = (order_.ends[block] - begin) * chunk_bytes_;
       if (needed > options_.memory_bytes)
@@ -40,12 +42,25 @@ class BlockStream::State : public Background {
     options_.team.add(*this);
   }
 
-  ~State() override {
+  ~Reader() override { stop(); }
+  void stop() {
     {
       const std::lock_guard lock(mutex_);
       stopped_ = true;
     }
     options_.team.remove(*this);
+  }
+
+  std::vector<Chunk> release(uint64_t most_bytes) {
+    stop();
+    idle_bytes_ = 0;
+    std::vector<Chunk> all = std::exchange(idle_, {});
+    for (Chunk& chunk : current_.release()) all.push_back(std::move(chunk));
+    for (Slot& slot : slots_)
+      if (slot.chunk) all.push_back(std::move(*slot.chunk));
+    slots_.clear();
+    keep(std::move(all), most_bytes);
+    return std::move(idle_);
   }
 
   const RowBlock* next() {
@@ -100,9 +115,13 @@ class BlockStream::State : public Background {
   void give_back() {
     held_ -= in_use_;
     in_use_ = 0;
-    // Their memory is used again: new memory costs a page fault every 4 KB.
-    for (Chunk& chunk : current_.release()) {
-      if (held_ + idle_bytes_ + chunk.memory_bytes() > options_.memory_bytes) break;
+    keep(current_.release(), options_.memory_bytes - std::min(options_.memory_bytes, held_));
+  }
+
+  // Their memory is used again, up to so many bytes: new memory costs a page fault every 4 KB.
+  void keep(std::vector<Chunk> chunks, uint64_t most_bytes) {
+    for (Chunk& chunk : chunks) {
+      if (idle_bytes_ + chunk.memory_bytes() > most_bytes) break;
       idle_bytes_ += chunk.memory_bytes();
       idle_.push_back(std::move(chunk));
     }
@@ -178,12 +197,15 @@ class BlockStream::State : public Background {
   RowBlock current_;
 };
 
-BlockStream::BlockStream(const Store& store, BlockOrder order, const BlockStreamOptions& options)
-    : state_(std::make_unique<State>(store, std::move(order), options)) {}
+BlockStream::BlockStream(const Store& store, BlockOrder order, const BlockStreamOptions& options,
+                         std::vector<Chunk> idle)
+    : state_(std::make_unique<Reader>(store, std::move(order), options, std::move(idle))) {}
 
 BlockStream::~BlockStream() = default;
 
 const RowBlock* BlockStream::next() { return state_->next(); }
+
+std::vector<Chunk> BlockStream::release(uint64_t most_bytes) { return state_->release(most_bytes); }
 
 ReadCosts BlockStream::costs() const { return state_->costs(); }
 

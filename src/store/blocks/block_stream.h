@@ -61,8 +61,9 @@ struct ReadCosts {
 
 class BlockStream {
  public:
-  // The store must outlive the stream. A block that cannot fit the memory is ErrorKind::memory, at once.
-  BlockStream(const Store& store, BlockOrder order, const BlockStreamOptions& options);
+  // The store must outlive the stream. A block that cannot fit in memory is ErrorKind::memory, at once. `idle`: chunks
+  // whose memory is used again, as release() gives them.
+  BlockStream(const Store& store, BlockOrder order, const BlockStreamOptions& options, std::vector<Chunk> idle = {});
   ~BlockStream();
   BlockStream(const BlockStream&) = delete;
   BlockStream& operator=(const BlockStream&) = delete;
@@ -74,9 +75,12 @@ class BlockStream {
   // Of the chunks read so far.
   ReadCosts costs() const;
 
+  // Ends the reading. Chunks for the next stream to read into, with up to so many bytes of memory in all.
+  std::vector<Chunk> release(uint64_t most_bytes);
+
  private:
-  class State;
-  std::unique_ptr<State> state_;
+  class Reader;
+  std::unique_ptr<Reader> state_;
 };
 
 }  // namespace linblock

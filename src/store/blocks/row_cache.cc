@@ -33,7 +33,7 @@ void RowCache::decode(std::span<const unsigned char> indices, size_t count, bool
 }
 
 Row RowCache::row(size_t number, RowBuffer& buffer) const {
-  const Entry& entry = entries_[number];
+  const CachedRow& entry = entries_[number];
   if (resident_ != nullptr) return (*resident_)[entry.origin.chunk].row(entry.origin.row, buffer);
   const unsigned char* const values = memory_.data() + entry.offset;
   if (buffer.index.size() < entry.count + 4) buffer.index.resize(entry.count + 4);
@@ -59,14 +59,15 @@ bool RowCache::add(Origin origin, const EncodedRow& row) {
     entries_.push_back({.origin = origin, .count = row.count});
     return true;
   }
-  const Entry entry{.origin = origin,
-                    .offset = used_,
-                    .count = row.count,
-                    .index_bytes = static_cast<uint32_t>(narrow_ ? row.count * sizeof(uint16_t) : row.indices.size()),
-                    .value_bytes = static_cast<uint32_t>(row.values.size_bytes()),
-                    .label = row.label,
-                    .weight = row.weight,
-                    .wide = row.wide ? 1U : 0U};
+  const CachedRow entry{
+      .origin = origin,
+      .offset = used_,
+      .count = row.count,
+      .index_bytes = static_cast<uint32_t>(narrow_ ? row.count * sizeof(uint16_t) : row.indices.size()),
+      .value_bytes = static_cast<uint32_t>(row.values.size_bytes()),
+      .label = row.label,
+      .weight = row.weight,
+      .wide = row.wide ? 1U : 0U};
   unsigned char* const to = memory_.data() + used_;
   if (!row.values.empty()) std::memcpy(to, row.values.data(), entry.value_bytes);
   if (narrow_) {
@@ -87,7 +88,7 @@ void RowCache::keep(const std::vector<uint8_t>& keep) {
   used_ = 0;
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (keep[i] == 0) continue;
-    Entry entry = entries_[i];
+    CachedRow entry = entries_[i];
     if (entry.bytes() > 0) std::memmove(memory_.data() + used_, memory_.data() + entry.offset, entry.bytes());
     entry.offset = used_;
     used_ += entry.bytes();
@@ -119,12 +120,13 @@ void RowCache::restore(FieldReader& from) {
   entries_.resize(checked_size(from.take<uint64_t>("count"), capacity_ / kEntryBytes, kWhat));
   from("rows", std::span(entries_));
   from("bytes", memory_.span().first(used_));
-  for (const Entry& entry : entries_)
+  for (const CachedRow& entry : entries_)
     if (!is_possible(entry)) from.refuse_value("rows");
 }
 
 bool RowCache::has_possible_origins() const {
-  return std::all_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return is_in_store(entry.origin); });
+  return std::all_of(entries_.begin(), entries_.end(),
+                     [&](const CachedRow& entry) { return is_in_store(entry.origin); });
 }
 
 bool RowCache::is_in_store(const Origin& origin) const {
@@ -132,7 +134,7 @@ bool RowCache::is_in_store(const Origin& origin) const {
 }
 
 // What was saved, or something that a reader would follow out of its memory.
-bool RowCache::is_possible(const Entry& entry) {
+bool RowCache::is_possible(const CachedRow& entry) {
   if (resident_ != nullptr) return is_in_store(entry.origin);
   const uint64_t all_values = sizeof(float) * uint64_t{entry.count};
   if (entry.value_bytes != 0 && entry.value_bytes != sizeof(float) && entry.value_bytes != all_values) return false;

@@ -42,7 +42,7 @@ class RowCache {
   // For whoever visits rows in random order: first its entry is brought near, then, some visits later, the row.
   void prefetch_entry(size_t number) const { __builtin_prefetch(&entries_[number]); }
   void prefetch(size_t number) const {
-    const Entry& entry = entries_[number];
+    const CachedRow& entry = entries_[number];
     if (resident_ != nullptr)
       (*resident_)[entry.origin.chunk].prefetch_place(entry.origin.row);
     else
@@ -68,7 +68,7 @@ class RowCache {
  private:
   void decode(std::span<const unsigned char> indices, size_t count, bool wide, uint32_t* out) const;
 
-  struct Entry {
+  struct CachedRow {
     Origin origin;
     uint64_t offset = 0;  // values, then indices
     uint32_t count = 0;
@@ -90,11 +90,11 @@ class RowCache {
       field("wide", self.wide);
     }
   };
-  bool is_possible(const Entry& entry);
+  bool is_possible(const CachedRow& entry);
   bool is_in_store(const Origin& origin) const;
 
   // With what a solver keeps of a row beside it.
-  static constexpr uint64_t kEntryBytes = sizeof(Entry) + 16;
+  static constexpr uint64_t kEntryBytes = sizeof(CachedRow) + 16;
 
   const Store* store_ = nullptr;
   const std::vector<Chunk>* resident_ = nullptr;
@@ -105,7 +105,7 @@ class RowCache {
   bool narrow_ = false;  // indices are 16-bit numbers
   std::vector<uint32_t> decoded_;
   unsigned width_set_ = 0;
-  std::vector<Entry> entries_;
+  std::vector<CachedRow> entries_;
 };
 
 }  // namespace linblock

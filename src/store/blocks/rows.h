@@ -17,6 +17,7 @@ class Rows {
     const Store* store = nullptr;  // outlives what is held
     RowsHeld held = RowsHeld::streamed;
     uint64_t window_bytes = 0;
+    uint64_t kept_bytes = 0;  // of it, what stays allocated between passes
     Team team = 1;
     std::vector<uint32_t> only = {};  // the chunks that will be asked for; none: all
     bool decode_blocks = false;

@@ -59,10 +59,10 @@ void ChunkBuilder::widen(Mode mode) {
   if (mode == Mode::per_row || mode_ == Mode::ones)
     values_.assign(mode == Mode::per_row ? ids_.size() : nonzeros_, 1.0F);
   else {
-    std::vector<float> each;
-    each.reserve(nonzeros_);
-    for (size_t row = 0; row < counts_.size(); ++row) each.insert(each.end(), counts_[row], values_[row]);
-    values_.swap(each);
+    std::vector<float> values;
+    values.reserve(nonzeros_);
+    for (size_t row = 0; row < counts_.size(); ++row) values.insert(values.end(), counts_[row], values_[row]);
+    values_.swap(values);
   }
   mode_ = mode;
 }

@@ -178,18 +178,18 @@ void FeatureMap::apply_to(std::span<const uint32_t> index, const float* value, u
   float* const far_value = near_value + count;
   const auto frequent_count = static_cast<uint32_t>(frequent_.size());
   size_t frequent = 0;
-  size_t others = 0;
+  size_t rare = 0;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t mapped = number(index[i]);
     near[frequent] = mapped;
-    far[others] = mapped;
+    far[rare] = mapped;
     if constexpr (kWithValues) {
       near_value[frequent] = value[i];
-      far_value[others] = value[i];
+      far_value[rare] = value[i];
     }
     const size_t is_frequent = mapped < frequent_count ? 1 : 0;
     frequent += is_frequent;
-    others += 1 - is_frequent;
+    rare += 1 - is_frequent;
   }
   std::array<uint32_t, kClasses + 1> start{};
   for (size_t i = 0; i < frequent; ++i) ++start[class_of(near[i]) + 1];
@@ -199,8 +199,8 @@ void FeatureMap::apply_to(std::span<const uint32_t> index, const float* value, u
     numbers[to] = near[i];
     if constexpr (kWithValues) values[to] = near_value[i];
   }
-  std::copy_n(far, others, numbers + frequent);
-  if constexpr (kWithValues) std::copy_n(far_value, others, values + frequent);
+  std::copy_n(far, rare, numbers + frequent);
+  if constexpr (kWithValues) std::copy_n(far_value, rare, values + frequent);
   if (count > kMostKept) {  // a very long row's memory is not kept
     numbers_apart = {};
     values_apart = {};

@@ -159,7 +159,7 @@ __attribute__((target("avx2"))) uint32_t decode_indices_avx2(std::span<const uns
   const unsigned char* const data = row.data() + controls;
   const size_t available = 2 * (row.size() - controls);
   size_t position = 0;
-  const __m128i one = _mm_set1_epi32(1);
+  const __m128i ones = _mm_set1_epi32(1);
   __m128i before = _mm_setzero_si128();  // one more than the four numbers before, so that it begins with 0
   __m128i fallen = _mm_setzero_si128();  // where a number does not follow the one before it: gaps that lead around
   const auto group = [&](unsigned control) __attribute__((target("avx2"), always_inline)) {
@@ -169,7 +169,7 @@ __attribute__((target("avx2"))) uint32_t decode_indices_avx2(std::span<const uns
     const __m128i left = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(load_le<int32_t>(recipe.shift_left.data())));
     const __m128i right = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(load_le<int32_t>(recipe.shift_right.data())));
     __m128i gap = _mm_srlv_epi32(_mm_sllv_epi32(_mm_shuffle_epi8(bytes, shuffle), left), right);
-    gap = _mm_add_epi32(gap, one);
+    gap = _mm_add_epi32(gap, ones);
     gap = _mm_add_epi32(gap, _mm_slli_si128(gap, 4));
     gap = _mm_add_epi32(gap, _mm_slli_si128(gap, 8));
     return _mm_add_epi32(gap, _mm_shuffle_epi32(before, 0xff));
@@ -182,7 +182,7 @@ __attribute__((target("avx2"))) uint32_t decode_indices_avx2(std::span<const uns
   for (size_t i = 0; i < full; ++i) {
     const unsigned control = row[i];
     const __m128i ends = group(control);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 4 * i), _mm_sub_epi32(ends, one));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 4 * i), _mm_sub_epi32(ends, ones));
     fallen = _mm_or_si128(fallen, not_above(ends, before));
     before = ends;
     position += nibbles[control];
@@ -193,7 +193,7 @@ __attribute__((target("avx2"))) uint32_t decode_indices_avx2(std::span<const uns
   if (const unsigned rest = count & 3; rest != 0) {
     const unsigned control = row[full];
     const __m128i ends = group(control);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 4 * full), _mm_sub_epi32(ends, one));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 4 * full), _mm_sub_epi32(ends, ones));
     const auto wrong = static_cast<unsigned>(_mm_movemask_ps(_mm_castsi128_ps(not_above(ends, before))));
     if ((wrong & ((1U << rest) - 1)) != 0) return kInvalid;
     position += group_nibbles(control, width_set, rest);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/threads.h"
-
 namespace linblock {
 
 namespace {
@@ -55,7 +53,7 @@ void ColumnWriter::end_piece() {
   values_.clear();
   index_nibbles_ = 0;
   equal_ = true;
-  if (writer_.pending() >= threads_) seal();
+  if (writer_.pending() >= team_.size()) seal();
 }
 
 void ColumnWriter::finish() {
@@ -65,9 +63,9 @@ void ColumnWriter::finish() {
 
 // A few chunks at a time, so that few wait.
 void ColumnWriter::seal() {
-  run_on_threads(
-      threads_,
-      [this](size_t) {
+  team_.run_loops(
+      team_.size(),
+      [this] {
         while (writer_.seal_one()) continue;
       },
       [this] { writer_.abandon(); });

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/team.h"
 #include "store/chunk/row_encoder.h"
 #include "store/core/store_writer.h"
 
@@ -14,8 +15,8 @@ namespace linblock {
 class ColumnWriter {
  public:
   // `columns_per_chunk`: 0 is no limit.
-  ColumnWriter(StoreWriter& writer, uint32_t columns_per_chunk, size_t threads)
-      : writer_(writer), columns_per_chunk_(columns_per_chunk), threads_(threads) {}
+  ColumnWriter(StoreWriter& writer, uint32_t columns_per_chunk, Team team)
+      : writer_(writer), columns_per_chunk_(columns_per_chunk), team_(std::move(team)) {}
 
   // More entries of a column, in the order of the places; columns come by increasing feature.
   void add(uint32_t feature, std::span<const uint32_t> places, std::span<const float> values);
@@ -33,7 +34,7 @@ class ColumnWriter {
 
   StoreWriter& writer_;
   uint32_t columns_per_chunk_;
-  size_t threads_;
+  Team team_;
   EncodedRows encoded_;
   uint64_t columns_ = 0;
   uint32_t feature_ = 0;

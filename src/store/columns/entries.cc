@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kPieceEntries = 8192;
 
-std::span<const unsigned char> bytes_of(std::span<const Entry> entries) {
+std::span<const unsigned char> bytes_of(std::span<const ColumnEntry> entries) {
   return {reinterpret_cast<const unsigned char*>(entries.data()), entries.size_bytes()};
 }
 
@@ -27,13 +27,12 @@ uint64_t StoreEntries::least_window(const Store& store) {
   return 2 * largest;
 }
 
-void StoreEntries::for_each(const std::function<void(std::span<const Entry>)>& take,
+void StoreEntries::for_each(const std::function<void(std::span<const ColumnEntry>)>& take,
                             const std::function<void(const Row&)>& visit) {
   const bool rows = store_.info().axis == Axis::rows;
   const FeatureMap& features = store_.features();
-  BlockStream stream(store_, BlockOrder::all(store_),
-                     {.memory_bytes = window_bytes_, .team = threads_, .decode = true});
-  std::vector<Entry> entries;
+  BlockStream stream(store_, BlockOrder::all(store_), {.memory_bytes = window_bytes_, .team = team_, .decode = true});
+  std::vector<ColumnEntry> entries;
   entries.reserve(kPieceEntries);
   std::vector<uint32_t> index;
   RowBuffer buffer;
@@ -70,7 +69,7 @@ SpilledEntries::~SpilledEntries() {
   }
 }
 
-void SpilledEntries::write(std::span<const Entry> entries) {
+void SpilledEntries::write(std::span<const ColumnEntry> entries) {
   file_.write_next(bytes_of(entries));
   checksum_.add(bytes_of(entries));
   entries_ += entries.size();
@@ -78,15 +77,15 @@ void SpilledEntries::write(std::span<const Entry> entries) {
 
 void SpilledEntries::end_writing() { file_.close(); }
 
-void SpilledEntries::for_each(const std::function<void(std::span<const Entry>)>& take) {
+void SpilledEntries::for_each(const std::function<void(std::span<const ColumnEntry>)>& take) {
   const File file = File::open_read(path_);
-  std::vector<Entry> entries(kPieceEntries);
+  std::vector<ColumnEntry> entries(kPieceEntries);
   Checksum sum;
   for (uint64_t done = 0; done < entries_; done += entries.size()) {
     check_stop(stop_);
     entries.resize(std::min<uint64_t>(kPieceEntries, entries_ - done));
-    file.read_exactly_at({reinterpret_cast<unsigned char*>(entries.data()), entries.size() * sizeof(Entry)},
-                         done * sizeof(Entry));
+    file.read_exactly_at({reinterpret_cast<unsigned char*>(entries.data()), entries.size() * sizeof(ColumnEntry)},
+                         done * sizeof(ColumnEntry));
     sum.add(bytes_of(entries));
     take(entries);
   }

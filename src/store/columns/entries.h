@@ -10,16 +10,17 @@
 
 #include "base/checksum.h"
 #include "base/file.h"
+#include "base/team.h"
 #include "store/core/store.h"
 
 namespace linblock {
 
-struct Entry {
+struct ColumnEntry {
   uint32_t feature = 0;  // original index
   uint32_t place = 0;    // of the row
   float value = 0;
 };
-static_assert(sizeof(Entry) == 12);
+static_assert(sizeof(ColumnEntry) == 12);
 
 // Throws ErrorKind::interrupted where the flag is there and set.
 void check_stop(const std::atomic<bool>* stop);
@@ -28,22 +29,23 @@ class EntrySource {
  public:
   virtual ~EntrySource() = default;
   // All entries, by increasing place, some at a time; the same each time it is called.
-  virtual void for_each(const std::function<void(std::span<const Entry>)>& take) = 0;
+  virtual void for_each(const std::function<void(std::span<const ColumnEntry>)>& take) = 0;
 };
 
-// Rows are read and decoded ahead on other threads. In a column store, whose rows are columns, an entry's place is the
+// Rows are read and decoded ahead by the team. In a column store, whose rows are columns, an entry's place is the
 // column's feature and its feature the row's place: so transposing twice gives the rows.
 class StoreEntries : public EntrySource {
  public:
   // `stop` may be null.
-  StoreEntries(const Store& store, uint64_t window_bytes, size_t threads, const std::atomic<bool>* stop)
-      : store_(store), window_bytes_(window_bytes), threads_(threads), stop_(stop) {}
+  StoreEntries(const Store& store, uint64_t window_bytes, Team team, const std::atomic<bool>* stop)
+      : store_(store), window_bytes_(window_bytes), team_(std::move(team)), stop_(stop) {}
 
-  void for_each(const std::function<void(std::span<const Entry>)>& take) override {
+  void for_each(const std::function<void(std::span<const ColumnEntry>)>& take) override {
     for_each(take, [](const Row&) {});
   }
   // Every row too, before its entries; removed ones, which have none.
-  void for_each(const std::function<void(std::span<const Entry>)>& take, const std::function<void(const Row&)>& visit);
+  void for_each(const std::function<void(std::span<const ColumnEntry>)>& take,
+                const std::function<void(const Row&)>& visit);
 
   // Places are below this.
   static uint64_t places(const StoreInfo& info) {
@@ -55,7 +57,7 @@ class StoreEntries : public EntrySource {
  private:
   const Store& store_;
   uint64_t window_bytes_;
-  size_t threads_;
+  Team team_;
   const std::atomic<bool>* stop_;
 };
 
@@ -67,10 +69,10 @@ class SpilledEntries : public EntrySource {
   SpilledEntries(const SpilledEntries&) = delete;
   SpilledEntries& operator=(const SpilledEntries&) = delete;
 
-  void write(std::span<const Entry> entries);
+  void write(std::span<const ColumnEntry> entries);
   void end_writing();
   // What is read back is checked: ErrorKind::damaged where it is not what was written.
-  void for_each(const std::function<void(std::span<const Entry>)>& take) override;
+  void for_each(const std::function<void(std::span<const ColumnEntry>)>& take) override;
 
  private:
   std::string path_;

@@ -86,7 +86,7 @@ RowFactsInfo RowFactsWriter::finish() {
 
 RowFacts read_row_facts(const std::string& columns, const StoreInfo& info) {
   RowFacts facts;
-  const size_t each = fact_bytes(info.row_facts);
+  const size_t row_bytes = fact_bytes(info.row_facts);
   // The file's size is looked at before the first piece comes, so the memory asked for is no more than the file.
   read_pieces(columns, info, [&](std::span<const unsigned char> bytes) {
     if (facts.ids.empty()) {
@@ -94,7 +94,7 @@ RowFacts read_row_facts(const std::string& columns, const StoreInfo& info) {
       facts.labels.reserve(info.row_facts.rows);
       if (info.row_facts.weighted) facts.weights.reserve(info.row_facts.rows);
     }
-    for (const unsigned char* at = bytes.data(); at < bytes.data() + bytes.size(); at += each) {
+    for (const unsigned char* at = bytes.data(); at < bytes.data() + bytes.size(); at += row_bytes) {
       facts.ids.push_back(load_le<uint64_t>(at));
       facts.labels.push_back(load_le<int32_t>(at + 8));
       if (info.row_facts.weighted) facts.weights.push_back(load_le<float>(at + 12));

@@ -26,7 +26,7 @@ constexpr uint64_t kOwnBytes = uint64_t{1} << 20;  // of the sampler, the ranges
 
 // How --memory is shared out.
 struct TransposePlan {
-  TransposePlan(const Store& rows, const TransposeOptions& options) {
+  TransposePlan(const Store& rows, const TransposeOptions& options) : team(options.team) {
     chunk_bytes = options.chunk_bytes > 0 ? options.chunk_bytes : rows.info().chunk_bytes;
     const uint64_t fixed = kProgramBytes + kOwnBytes + rows.features().memory_bytes() +
                            rows.chunks().size() * (sizeof(ChunkInfo) + 2 * sizeof(uint32_t)) +
@@ -36,7 +36,7 @@ struct TransposePlan {
       return fixed + window + ColumnWriter::memory_bytes(chunk_bytes, count) + kLeastSortBytes;
     };
     least_bytes = needed(1);
-    threads = std::max<size_t>(1, options.threads);
+    size_t threads = options.team.size();
     while (threads > 1 && needed(threads) > options.memory_bytes) --threads;
     if (least_bytes > options.memory_bytes)
       fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(least_bytes))},
@@ -44,11 +44,12 @@ struct TransposePlan {
            human_bytes(window / 2), human_bytes(options.memory_bytes));
     const uint64_t rest = options.memory_bytes - needed(threads);
     window_bytes = window + std::min(window, rest / 4);
+    if (threads < team.size()) team = Team(threads);
     sort_bytes = kLeastSortBytes + rest - (window_bytes - window);
   }
 
   uint64_t chunk_bytes;
-  size_t threads;
+  Team team;              // of fewer threads than asked for, where the memory is little
   uint64_t window_bytes;  // of rows read ahead
   uint64_t sort_bytes;    // of entries in memory
   uint64_t least_bytes;   // what it takes in all, at least
@@ -57,9 +58,9 @@ struct TransposePlan {
 // The gaps of some columns before any column is there: those features that come first, each in a slot of its own.
 class GapSample {
  public:
-  void add(std::span<const Entry> entries) {
-    for (const Entry& entry : entries) {
-      Slot& slot = slots_[mix64(0, entry.feature) % slots_.size()];
+  void add(std::span<const ColumnEntry> entries) {
+    for (const ColumnEntry& entry : entries) {
+      FeatureSlot& slot = slots_[mix64(0, entry.feature) % slots_.size()];
       if (slot.next > 0 && slot.feature != entry.feature) continue;
       gaps_.add_gap(entry.place - (slot.next > 0 ? slot.next : 0));
       slot = {entry.feature, entry.place + 1};
@@ -68,11 +69,11 @@ class GapSample {
   unsigned width_set() const { return best_width_set(gaps_); }
 
  private:
-  struct Slot {
+  struct FeatureSlot {
     uint32_t feature = 0;
     uint32_t next = 0;  // the place after its last entry; 0: the slot is free
   };
-  std::vector<Slot> slots_ = std::vector<Slot>(32768);
+  std::vector<FeatureSlot> slots_ = std::vector<FeatureSlot>(32768);
   GapHistogram gaps_;
 };
 
@@ -85,15 +86,15 @@ struct Span {
   uint64_t features() const { return end - begin; }
   // Sorted by counting, where there are entries enough for it; by comparing otherwise.
   bool dense() const { return 2 * features() <= entries; }
-  uint64_t memory_bytes() const { return dense() ? 8 * (entries + features() + 1) : sizeof(Entry) * entries; }
+  uint64_t memory_bytes() const { return dense() ? 8 * (entries + features() + 1) : sizeof(ColumnEntry) * entries; }
 };
 
 // Entries in ranges of 2^shift features each.
 struct RangeCounts {
   RangeCounts(const Span& span, unsigned range_shift)
       : begin(span.begin), shift(range_shift), counts(((span.features() - 1) >> range_shift) + 1) {}
-  void add(std::span<const Entry> entries) {
-    for (const Entry& entry : entries) ++counts[(entry.feature - begin) >> shift];
+  void add(std::span<const ColumnEntry> entries) {
+    for (const ColumnEntry& entry : entries) ++counts[(entry.feature - begin) >> shift];
   }
 
   uint64_t begin;
@@ -109,11 +110,11 @@ class Transposing {
         writer_(writer),
         plan_(plan),
         context_(context),
-        columns_(writer, options.columns_per_chunk, plan.threads),
+        columns_(writer, options.columns_per_chunk, plan.team),
         total_(3 * rows.info().nonzeros) {}
 
   TransposeReport run() {
-    StoreEntries source(rows_, plan_.window_bytes, plan_.threads, context_.stop);
+    StoreEntries source(rows_, plan_.window_bytes, plan_.team, context_.stop);
     const StoreInfo& info = rows_.info();
     const Span all{.begin = 0, .end = std::max<uint64_t>(1, info.feature_numbers()), .entries = info.nonzeros};
     RangeCounts counts(all, shift_for(all));
@@ -135,7 +136,7 @@ class Transposing {
                          info.weighted || info.removed.rows > 0);
     GapSample gaps;
     source.for_each(
-        [&](std::span<const Entry> entries) {
+        [&](std::span<const ColumnEntry> entries) {
           counts.add(entries);
           gaps.add(entries);
           moved(entries.size());
@@ -168,7 +169,7 @@ class Transposing {
   }
   void count_and_work(EntrySource& source, const Span& span) {
     RangeCounts counts(span, shift_for(span));
-    source.for_each([&](std::span<const Entry> entries) { counts.add(entries); });
+    source.for_each([&](std::span<const ColumnEntry> entries) { counts.add(entries); });
     work(source, span, &counts);
   }
 
@@ -187,20 +188,20 @@ class Transposing {
            range <= (parts[i].end - 1 - span.begin) >> counts.shift; ++range)
         part_of[range] = static_cast<uint16_t>(i);
     std::vector<std::unique_ptr<SpilledEntries>> files;
-    std::vector<std::vector<Entry>> buffers(parts.size());
-    const size_t room = plan_.sort_bytes / parts.size() / sizeof(Entry);
-    for (std::vector<Entry>& buffer : buffers) {
+    std::vector<std::vector<ColumnEntry>> buffers(parts.size());
+    const size_t room = plan_.sort_bytes / parts.size() / sizeof(ColumnEntry);
+    for (std::vector<ColumnEntry>& buffer : buffers) {
       files.push_back(std::make_unique<SpilledEntries>(spill_path(writer_.folder(), ++spills_), context_.stop));
       buffer.reserve(std::min(room, kMostPartBuffer));
     }
     total_ += span.entries;
     const auto spill = [&](size_t number) {
       files[number]->write(buffers[number]);
-      spilled_ += buffers[number].size() * sizeof(Entry);
+      spilled_ += buffers[number].size() * sizeof(ColumnEntry);
       buffers[number].clear();
     };
-    source.for_each([&](std::span<const Entry> entries) {
-      for (const Entry& entry : entries) {
+    source.for_each([&](std::span<const ColumnEntry> entries) {
+      for (const ColumnEntry& entry : entries) {
         const size_t number = part_of[(entry.feature - span.begin) >> counts.shift];
         buffers[number].push_back(entry);
         if (buffers[number].size() == buffers[number].capacity()) spill(number);
@@ -220,7 +221,7 @@ class Transposing {
     }
   }
 
-  // Neighbouring ranges that fit the memory together, those without entries left out; fewer and larger parts where
+  // Neighboring ranges that fit in memory together, those without entries left out; fewer and larger parts where
   // there would be more files than their buffers allow.
   std::vector<Span> cut(const Span& span, const RangeCounts& counts) const {
     const uint64_t most = std::clamp<uint64_t>(plan_.sort_bytes / kLeastPartBuffer, 2, kMostParts);
@@ -242,7 +243,7 @@ class Transposing {
   }
 
   void check_disk(const Span& span) const {
-    const uint64_t needed = span.entries * sizeof(Entry);
+    const uint64_t needed = span.entries * sizeof(ColumnEntry);
     const uint64_t free = free_disk_bytes(writer_.folder());
     if (needed <= free) return;
     fail(ErrorKind::io,
@@ -256,10 +257,10 @@ class Transposing {
   void stream(EntrySource& source, const Span& span) {
     std::vector<uint32_t> places;
     std::vector<float> values;
-    source.for_each([&](std::span<const Entry> entries) {
+    source.for_each([&](std::span<const ColumnEntry> entries) {
       places.clear();
       values.clear();
-      for (const Entry& entry : entries) {
+      for (const ColumnEntry& entry : entries) {
         places.push_back(entry.place);
         values.push_back(entry.value);
       }
@@ -274,8 +275,8 @@ class Transposing {
     for (uint64_t& count : next) sum += std::exchange(count, sum);
     std::vector<uint32_t> places(span.entries);
     std::vector<float> values(span.entries);
-    source.for_each([&](std::span<const Entry> entries) {
-      for (const Entry& entry : entries) {
+    source.for_each([&](std::span<const ColumnEntry> entries) {
+      for (const ColumnEntry& entry : entries) {
         const uint64_t at = next[entry.feature - span.begin]++;
         places[at] = entry.place;
         values[at] = entry.value;
@@ -289,16 +290,16 @@ class Transposing {
   }
 
   void sort_by_comparing(EntrySource& source, const Span& span) {
-    std::vector<Entry> all;
+    std::vector<ColumnEntry> all;
     all.reserve(span.entries);
-    source.for_each([&](std::span<const Entry> entries) {
+    source.for_each([&](std::span<const ColumnEntry> entries) {
       all.insert(all.end(), entries.begin(), entries.end());
       moved(entries.size());
     });
-    std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) {
+    std::sort(all.begin(), all.end(), [](const ColumnEntry& a, const ColumnEntry& b) {
       return a.feature != b.feature ? a.feature < b.feature : a.place < b.place;
     });
-    for (const Entry& entry : all) put(entry.feature, {&entry.place, 1}, {&entry.value, 1});
+    for (const ColumnEntry& entry : all) put(entry.feature, {&entry.place, 1}, {&entry.value, 1});
   }
 
   void put(uint32_t feature, std::span<const uint32_t> places, std::span<const float> values) {
@@ -330,9 +331,9 @@ class Transposing {
 }  // namespace
 
 uint64_t least_transpose_memory(const Store& rows, const TransposeOptions& options) {
-  TransposeOptions any = options;
-  any.memory_bytes = UINT64_MAX / 2;
-  return TransposePlan(rows, any).least_bytes;
+  TransposeOptions unlimited = options;
+  unlimited.memory_bytes = UINT64_MAX / 2;
+  return TransposePlan(rows, unlimited).least_bytes;
 }
 
 TransposeReport transpose(const Store& rows, const TransposeOptions& options, const TransposeContext& context) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/option.h"
+#include "base/team.h"
 #include "store/chunk/codec.h"
 #include "store/core/store.h"
 
@@ -17,7 +18,7 @@ struct TransposeOptions {
   uint64_t memory_bytes = uint64_t{1} << 30;
   uint64_t chunk_bytes = 0;         // 0: as the rows'
   uint32_t columns_per_chunk = 0;   // 0: no limit but the size
-  size_t threads = 1;               // the result is the same for any number
+  Team team = 1;                    // the result is the same for any number
   std::optional<Codec> codec = {};  // none given: as the rows'
 
   static constexpr auto options() {

@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "base/threads.h"
 #include "store/core/store.h"
 #include "store/core/store_writer.h"
 
@@ -25,12 +24,12 @@ size_t threads_for(const Store& store, const CompactOptions& options) {
                                                     chunk.nonzeros, false));
   const uint64_t fixed = kProgramBytes + store.chunks().size() * (sizeof(ChunkInfo) + sizeof(uint64_t)) +
                          store.info().removed.rows * sizeof(uint64_t) + kChunksShared * largest;
-  const uint64_t each = kChunksPerThread * largest;
-  if (fixed + each > options.memory_bytes)
-    fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(fixed + each))},
+  const uint64_t thread_bytes = kChunksPerThread * largest;
+  if (fixed + thread_bytes > options.memory_bytes)
+    fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(fixed + thread_bytes))},
          "to compact this store, whose chunks take up to {} in memory, `memory` {} is too little", human_bytes(largest),
          human_bytes(options.memory_bytes));
-  return std::clamp<size_t>((options.memory_bytes - fixed) / each, 1, std::max<size_t>(1, options.threads));
+  return std::clamp<size_t>((options.memory_bytes - fixed) / thread_bytes, 1, options.team.size());
 }
 
 // Chunks lie by bucket, and in a bucket rows come by increasing id: so one bucket after another is written, in the
@@ -42,15 +41,15 @@ class Rewriting {
     for (const ChunkInfo& chunk : store.chunks()) total_ += chunk.extent();
   }
 
-  void run(size_t threads) {
+  void run(const Team& team, size_t threads) {
     const auto give_up = [this] {
       const std::lock_guard lock(mutex_);
       failed_ = true;
       moved_.notify_all();
       writer_.abandon();
     };
-    run_on_threads(
-        threads, [this](size_t) { work(); }, give_up);
+    team.run_loops(
+        threads, [this] { work(); }, give_up);
     // The writer has counted again what it was given.
     if (writer_.info().labels != store_.info().labels)
       fail(ErrorKind::damaged, "'{}' is damaged: the rows have other labels than it says",
@@ -108,11 +107,11 @@ class Rewriting {
 }  // namespace
 
 CompactReport compact(const std::string& path, const CompactOptions& options, const CompactContext& context) {
-  const StoreInfo found = read_manifest(path);
-  if (found.segments.size() == 1 && found.removed.rows == 0) {
+  const StoreInfo info = read_manifest(path);
+  if (info.segments.size() == 1 && info.removed.rows == 0 && info.values) {
     // A compact that was killed after its commit left the files of the old state.
     StoreWriter::clean(path, path);
-    return {.segments_before = 1, .bytes_before = found.bytes(), .bytes = found.bytes()};
+    return {.segments_before = 1, .bytes_before = info.bytes(), .bytes = info.bytes()};
   }
   const std::unique_ptr<StoreWriter> writer = StoreWriter::rewrite(path);
   CompactReport report{.changed = true};
@@ -121,7 +120,7 @@ CompactReport compact(const std::string& path, const CompactOptions& options, co
     report.segments_before = store.info().segments.size();
     report.removed_rows = store.info().removed.rows;
     report.bytes_before = store.bytes();
-    Rewriting(store, *writer, context).run(threads_for(store, options));
+    Rewriting(store, *writer, context).run(options.team, threads_for(store, options));
   }
   writer->commit();
   // It is done; what cannot be deleted now is deleted by the next writer.

@@ -6,11 +6,13 @@
 #include <functional>
 #include <string>
 
+#include "base/team.h"
+
 namespace linblock {
 
 struct CompactOptions {
   uint64_t memory_bytes = uint64_t{1} << 30;
-  size_t threads = 1;  // the result is the same for any number
+  Team team = 1;  // the result is the same for any number
 };
 
 struct CompactContext {

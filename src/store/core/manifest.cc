@@ -1,7 +1,11 @@
 #include "store/core/manifest.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "base/checksum.h"
@@ -12,6 +16,8 @@
 namespace linblock {
 
 namespace {
+
+constexpr double kLeastKnownShare = 1e-6;  // of a sum of squares, that is left when rows are removed
 
 std::string hex(uint64_t value) { return fmt::format("{:016x}", value); }
 
@@ -142,6 +148,9 @@ Json to_json(const StoreInfo& info) {
                {"features_checksum", hex(info.features_checksum)},
                {"labels", labels},
                {"segments", segments}};
+  if (info.values)
+    json["values"] = {
+        {"squares", info.values->squares}, {"negative", info.values->negative}, {"content", hex(info.values->content)}};
   if (info.next_segment > 0) json["next_segment"] = info.next_segment;
   if (info.removed.number > 0)
     json["removed"] = {{"number", info.removed.number},
@@ -193,6 +202,14 @@ SegmentInfo segment_from_json(const Json& json) {
           .directory_checksum = from_hex(json.at("directory_checksum").text())};
 }
 
+ValueSums values_from_json(const Json& json) {
+  const ValueSums values{.squares = finite(json, "squares"),
+                         .negative = json.at("negative").flag(),
+                         .content = from_hex(json.at("content").text())};
+  if (values.squares < 0) fail(ErrorKind::damaged, "its sum of squares is below 0");
+  return values;
+}
+
 StoreInfo from_json(const Json& json) {
   StoreInfo info;
   info.axis = axis_from(json.at("axis").text());
@@ -216,6 +233,7 @@ StoreInfo from_json(const Json& json) {
   info.features_checksum = from_hex(json.at("features_checksum").text());
   info.labels = labels_from(json.at("labels").text());
   for (const Json& entry : json.at("segments").items()) info.segments.push_back(segment_from_json(entry));
+  if (json.contains("values")) info.values = values_from_json(json.at("values"));
   if (json.contains("next_segment")) info.next_segment = whole(json, "next_segment");
   if (json.contains("removed")) {
     const Json& removed = json.at("removed");
@@ -247,6 +265,56 @@ StoreInfo from_json(const Json& json) {
 }
 
 }  // namespace
+
+namespace {
+
+// Of everything that a row is to a learner, however a chunk keeps it: equal values may stand there once, or all of
+// them.
+uint64_t hash_of(const EncodedRow& row) {
+  const auto bytes_of = [](std::span<const float> values) {
+    return std::span(reinterpret_cast<const unsigned char*>(values.data()), values.size_bytes());
+  };
+  const float one = 1;
+  std::span<const float> values = row.values;
+  if (row.equal && values.empty() && row.count > 0) values = {&one, 1};
+  if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end())
+    values = values.first(std::min<size_t>(1, values.size()));
+  const uint64_t head = mix64(static_cast<uint32_t>(row.label), std::bit_cast<uint32_t>(row.weight));
+  const uint64_t indices = checksum(row.indices, mix64(head, uint64_t{row.count} * 2 + (row.wide ? 1 : 0)));
+  return checksum(bytes_of(values), indices);
+}
+
+}  // namespace
+
+void ValueSums::add(const EncodedRow& row) {
+  content += hash_of(row);
+  if (row.equal) {  // and then only the first value is there, or none of them where all are 1
+    const double value = row.values.empty() ? 1 : row.values.front();
+    squares += row.count * value * value;
+    negative = negative || (row.count > 0 && value < 0);
+    return;
+  }
+  std::array<double, 4> sums{};  // several, so that no addition waits for the one before
+  bool below = false;
+  const auto take = [&](size_t lane, float value) {
+    sums[lane] += double{value} * double{value};
+    below |= value < 0;
+  };
+  size_t k = 0;
+  for (; k + sums.size() <= row.values.size(); k += sums.size())
+    for (size_t lane = 0; lane < sums.size(); ++lane) take(lane, row.values[k + lane]);
+  for (; k < row.values.size(); ++k) take(0, row.values[k]);
+  squares += (sums[0] + sums[2]) + (sums[1] + sums[3]);
+  negative = negative || below;
+}
+
+bool ValueSums::subtract(const ValueSums& gone) {
+  content -= gone.content;
+  const double left = squares - gone.squares;
+  const bool known = left > kLeastKnownShare * squares;
+  squares = left;
+  return known;
+}
 
 uint64_t RowFactsInfo::bytes() const {
   return format::kRowFactsHeaderBytes + rows * (weighted ? format::kWeightedFactBytes : format::kFactBytes);

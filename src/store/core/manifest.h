@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/own_files.h"
+#include "store/chunk/chunk.h"
 #include "store/chunk/codec.h"
 
 namespace linblock {
@@ -28,6 +30,17 @@ struct RemovedInfo {
   uint64_t rows = 0;    // 0: there is no file
   uint64_t nonzeros = 0;
   uint64_t checksum = 0;
+};
+
+// What the values of the rows add up to: who trains can foresee from it how hard that will be.
+struct ValueSums {
+  double squares = 0;     // of the rows that are there
+  bool negative = false;  // there is a value below 0, or was before it was removed
+  uint64_t content = 0;   // the sum of the rows' hashes: what the rows are, in whatever order, chunks and codec
+
+  void add(const EncodedRow& row);
+  // Takes rows out. False: what is left is too small a part to be known, since sums are rounded.
+  bool subtract(const ValueSums& gone);
 };
 
 // What one "row" of the store is: an example, or one feature's column (docs/format.md, "Columns"); or an example again,
@@ -102,6 +115,7 @@ struct StoreInfo {
   uint64_t frequent_features = 0;
   uint64_t features_checksum = 0;
   std::map<int32_t, uint64_t> labels;
+  std::optional<ValueSums> values;  // rows only; nothing where the store is of an earlier version, and not compacted
   std::vector<SegmentInfo> segments;
   uint64_t next_segment = 0;  // where newer segments than the last one have been; else 0
   RemovedInfo removed;

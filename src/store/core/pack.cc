@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "store/chunk/codec.h"
 #include "store/core/sample.h"
 #include "store/core/store_writer.h"
@@ -44,35 +43,35 @@ struct PackPlan {
     if (options.memory_bytes < kLeastPackMemory)
       fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(kLeastPackMemory))},
            "`memory` {} is too little to pack in", human_bytes(options.memory_bytes));
-    const uint64_t own = options.memory_bytes - kProgramBytes;
-    piece_bytes = std::clamp<uint64_t>(own / 256 / 4096 * 4096, 32 << 10, 128 << 10);
-    longest_line = own / kLineShare;
-    window_bytes = own / 3;
+    const uint64_t available = options.memory_bytes - kProgramBytes;
+    piece_bytes = std::clamp<uint64_t>(available / 256 / 4096 * 4096, 32 << 10, 128 << 10);
+    longest_line = available / kLineShare;
+    window_bytes = available / 3;
     if (existing != nullptr) {
       chunk_bytes = existing->chunk_bytes;
       buckets = existing->buckets;
-      if (chunk_bytes * buckets > own / 2)
+      if (chunk_bytes * buckets > available / 2)
         fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(2 * chunk_bytes * buckets + kProgramBytes))},
              "to append to this store, which has {} buckets with chunks of {}, `memory` {} is too little", buckets,
              human_bytes(chunk_bytes), human_bytes(options.memory_bytes));
-      choose_threads(options.threads, own);
+      choose_threads(options.team.size(), available);
       return;
     }
-    const uint64_t bucket_bytes = own / 4;
+    const uint64_t bucket_bytes = available / 4;
     chunk_bytes = options.chunk_bytes.value_or(kUsualChunk);
     if (chunk_bytes < format::kSmallestChunkBytes || chunk_bytes > bucket_bytes)
       fail(ErrorKind::usage, "`chunk_bytes` {} must be between 4K and, with this `memory`, {}",
            human_bytes(chunk_bytes), human_bytes(bucket_bytes));
     buckets = static_cast<uint32_t>(std::clamp<uint64_t>(bucket_bytes / chunk_bytes, 1, kUsualBuckets));
-    choose_threads(options.threads, own);
+    choose_threads(options.team.size(), available);
   }
 
   // A thread holds pieces of text in every form and a few chunks; in little memory there are fewer threads than asked.
-  void choose_threads(size_t wanted, uint64_t own) {
-    const uint64_t each = 16 * piece_bytes + 4 * chunk_bytes;
-    threads = std::clamp<size_t>(own / 4 / each, 1, wanted);
+  void choose_threads(size_t wanted, uint64_t available) {
+    const uint64_t per_thread = 16 * piece_bytes + 4 * chunk_bytes;
+    threads = std::clamp<size_t>(available / 4 / per_thread, 1, wanted);
     // More than threads, so that nobody waits for the one that routes.
-    pieces = std::max<size_t>(threads + 2, std::min<size_t>(own / 4 / each, 2 * threads));
+    pieces = std::max<size_t>(threads + 2, std::min<size_t>(available / 4 / per_thread, 2 * threads));
   }
 
   uint64_t piece_bytes;
@@ -97,8 +96,8 @@ class Packer {
     if (!options.rejects.empty()) rejects_ = File::create_output(options.rejects);
     parsing_.most_bad = options.max_bad_rows;
     const StoreInfo& info = writer.info();
-    const bool settled = info.has_features || info.index_base_given;  // an existing store's base
-    parsing_.index_zero = writer.appending() ? !settled || info.index_base == 0 : options.index_base != 1;
+    const bool base_is_known = info.has_features || info.index_base_given;  // an existing store's base
+    parsing_.index_zero = writer.appending() ? !base_is_known || info.index_base == 0 : options.index_base != 1;
   }
 
   PackReport run() {
@@ -113,17 +112,17 @@ class Packer {
       changed_.notify_all();
       writer_.abandon();
     };
-    run_on_threads(
-        plan_.threads, [this](size_t) { work(); }, give_up);
+    options_.team.run_loops(
+        plan_.threads, [this] { work(); }, give_up);
     if (weights_) weights_->expect_end(report_.rows + report_.bad_rows);
     if (report_.rows == 0)
       fail(ErrorKind::input, "{} no rows: only blank lines and comments, or only bad rows",
            source_.name(0) + (last_input_ > 0 ? " and the other inputs have" : " has"));
     idle_.clear();
     writer_.close_buckets();
-    run_on_threads(
+    options_.team.run_loops(
         plan_.threads,
-        [this](size_t) {
+        [this] {
           while (writer_.seal_one()) continue;
         },
         give_up);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/option.h"
+#include "base/team.h"
 
 namespace linblock {
 
@@ -41,7 +42,7 @@ struct IndexBase {
 
 struct PackOptions {
   uint64_t memory_bytes = uint64_t{1} << 30;
-  size_t threads = 1;
+  Team team = 1;  // its number of threads changes nothing of the store
   uint64_t seed = 1;
   bool shuffle = true;
   std::optional<uint64_t> chunk_bytes;  // default: 64 KB
@@ -100,7 +101,7 @@ struct PackReport {
 
 PackReport pack(const std::vector<std::string>& inputs, const std::string& store, const PackOptions& options,
                 const PackContext& context = {});
-// A new segment. The store's own options hold; of `options` only memory, threads, weights and bad rows count.
+// A new segment. The store's own options hold; of `options` only memory, team, weights and bad rows count.
 PackReport append(const std::vector<std::string>& inputs, const std::string& store, const PackOptions& options,
                   const PackContext& context = {});
 

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/threads.h"
 #include "store/core/removed_rows.h"
 #include "store/core/store.h"
 #include "store/text/line_reader.h"
@@ -19,21 +18,47 @@ namespace linblock {
 namespace {
 
 // What rows add up to.
-struct Sums {
+struct RemovedSums {
   uint64_t rows = 0;
   uint64_t nonzeros = 0;
   std::map<int32_t, uint64_t> labels;
+  ValueSums values;
 
-  void add(const Chunk& chunk, size_t row) {
+  void add(const Chunk& chunk, size_t row, RowBuffer& buffer) {
     ++rows;
     nonzeros += chunk.nonzeros(row);
     ++labels[chunk.label(row)];
+    values.add(chunk.encoded(row, buffer));
   }
-  void add(const Sums& other) {
+  void add(const RemovedSums& other) {
+    values.content += other.values.content;
     rows += other.rows;
     nonzeros += other.nonzeros;
     for (const auto& [label, count] : other.labels) labels[label] += count;
   }
+};
+
+// Of chunks that several threads look at. Squares are added up chunk by chunk in the end, so that rounding is the same
+// for any number of threads.
+class RemovedTotal {
+ public:
+  explicit RemovedTotal(size_t chunks) : squares_(chunks, 0) {}
+
+  void add(size_t place, const RemovedSums& sums) {
+    const std::lock_guard lock(mutex_);
+    total_.add(sums);
+    squares_[place] = sums.values.squares;
+  }
+  RemovedSums total() const {
+    RemovedSums all = total_;
+    all.values.squares = std::accumulate(squares_.begin(), squares_.end(), 0.0);
+    return all;
+  }
+
+ private:
+  std::mutex mutex_;
+  RemovedSums total_;
+  std::vector<double> squares_;
 };
 
 // Reads these chunks on all threads; `look` may be called by several at once, with a chunk's place in the list.
@@ -44,9 +69,9 @@ void for_each_chunk(const Store& store, const std::vector<size_t>& chunks, const
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   uint64_t bytes = 0;
-  run_on_threads(
-      std::clamp<size_t>(context.threads, 1, std::max<size_t>(1, chunks.size())),
-      [&](size_t) {
+  context.team.run_loops(
+      std::min(context.team.size(), chunks.size()),
+      [&] {
         Chunk chunk;
         for (size_t place = next++; place < chunks.size(); place = next++) {
           if (context.stop != nullptr && *context.stop)
@@ -75,12 +100,13 @@ class Removal {
   const Store& store() const { return store_; }
   StoreInfo& info() { return info_; }
 
-  RemoveReport commit(const Sums& gone, const std::optional<std::vector<uint64_t>>& removed_ids) {
+  RemoveReport commit(const RemovedSums& gone, const std::optional<std::vector<uint64_t>>& removed_ids) {
     if (gone.rows == info_.rows)
       fail(ErrorKind::input,
            "these are all rows that '{}' has: a store needs one row at least; delete the folder instead", path_);
     info_.rows -= gone.rows;
     info_.nonzeros -= gone.nonzeros;
+    if (info_.values && !info_.values->subtract(gone.values)) info_.values.reset();
     for (const auto& [label, count] : gone.labels)
       if ((info_.labels[label] -= count) == 0) info_.labels.erase(label);
     const uint64_t old_number = info_.removed.number;
@@ -199,10 +225,10 @@ RemoveReport remove_rows(const std::string& path, const RowList& rows, const Rem
     begin.push_back(i);
   }
   begin.push_back(order.size());
-  Sums gone;
-  std::mutex mutex;
+  RemovedTotal gone(chunks.size());
   for_each_chunk(store, chunks, context, [&](const Chunk& chunk, size_t place) {
-    Sums sums;
+    RemovedSums sums;
+    RowBuffer buffer;
     size_t row = 0;
     for (size_t i = begin[place]; i < begin[place + 1]; ++i) {
       const uint64_t id = rows.ids[order[i]];
@@ -214,17 +240,17 @@ RemoveReport remove_rows(const std::string& path, const RowList& rows, const Rem
       else if (i > begin[place] && rows.ids[order[i - 1]] == id)
         refusal.add(order[i], "is listed twice");
       else
-        sums.add(chunk, row);
+        sums.add(chunk, row, buffer);
     }
-    const std::lock_guard lock(mutex);
-    gone.add(sums);
+    gone.add(place, sums);
   });
   refusal.raise();
   std::vector<uint64_t> removed = store.removed_ids();
   removed.insert(removed.end(), rows.ids.begin(), rows.ids.end());
   std::sort(removed.begin(), removed.end());
-  removal.info().removed.nonzeros += gone.nonzeros;
-  return removal.commit(gone, std::move(removed));
+  const RemovedSums all = gone.total();
+  removal.info().removed.nonzeros += all.nonzeros;
+  return removal.commit(all, std::move(removed));
 }
 
 RemoveReport remove_segment(const std::string& path, uint64_t number, const RemoveContext& context) {
@@ -247,17 +273,18 @@ RemoveReport remove_segment(const std::string& path, uint64_t number, const Remo
       still_removed.insert(still_removed.end(), ids.begin(), ids.end());
   }
   std::sort(still_removed.begin(), still_removed.end());
-  Sums gone;
-  Sums gone_before;
-  std::mutex mutex;
-  for_each_chunk(store, chunks, context, [&](const Chunk& chunk, size_t) {
-    Sums now;
-    Sums before;
-    for (size_t row = 0; row < chunk.rows(); ++row) (chunk.removed(row) ? before : now).add(chunk, row);
-    const std::lock_guard lock(mutex);
-    gone.add(now);
-    gone_before.add(before);
+  RemovedTotal all_gone(chunks.size());
+  RemovedTotal all_before(chunks.size());
+  for_each_chunk(store, chunks, context, [&](const Chunk& chunk, size_t place) {
+    RowBuffer buffer;
+    RemovedSums now;
+    RemovedSums before;
+    for (size_t row = 0; row < chunk.rows(); ++row) (chunk.removed(row) ? before : now).add(chunk, row, buffer);
+    all_gone.add(place, now);
+    all_before.add(place, before);
   });
+  const RemovedSums gone = all_gone.total();
+  const RemovedSums gone_before = all_before.total();
   info.removed.nonzeros -= gone_before.nonzeros;
   const uint64_t next_segment = info.new_segment_number();
   info.segments.erase(segment);

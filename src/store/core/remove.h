@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/team.h"
+
 namespace linblock {
 
 // Row ids, and where they were named.
@@ -22,7 +24,7 @@ RowList read_row_list(const std::string& path);
 
 // How the caller follows the work and ends it early.
 struct RemoveContext {
-  size_t threads = 1;
+  Team team = 1;
   // Bytes read so far, of how many; from one thread at a time.
   std::function<void(uint64_t, uint64_t)> observer = [](uint64_t, uint64_t) {};
   const std::atomic<bool>* stop = nullptr;

@@ -8,7 +8,6 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
-#include "base/threads.h"
 #include "store/columns/row_facts.h"
 #include "store/core/removed_rows.h"
 #include "store/index/metric_forest.h"
@@ -55,12 +54,12 @@ void check_sums(const StoreInfo& info, const std::string& path) {
       refuse("its trees are not those of its segments");
     if (info.buckets != 1) refuse("an index has one bucket");
   }
-  uint64_t labelled = 0;
+  uint64_t labeled = 0;
   for (const auto& [label, count] : info.labels) {
     if (count == 0) refuse("it lists a label without rows");
-    labelled += count;
+    labeled += count;
   }
-  if (labelled != info.rows) refuse("its labels do not add up to its rows");
+  if (labeled != info.rows) refuse("its labels do not add up to its rows");
 }
 
 }  // namespace
@@ -260,12 +259,12 @@ void Store::gather(std::span<const uint64_t> row_ids, RowBlock& into) const {
   into.release();
   // Rows of one chunk at a time, as they stand; then one chunk in the order of the ids holds them all.
   std::vector<Chunk> sources(wanted.size());
-  struct Found {
+  struct RowPlace {
     uint64_t id;
     size_t source;
     size_t row;
   };
-  std::vector<Found> found;
+  std::vector<RowPlace> places;
   size_t source = 0;
   RowBuffer buffer;
   for (const auto& [number, ids] : wanted) {
@@ -280,14 +279,14 @@ void Store::gather(std::span<const uint64_t> row_ids, RowBlock& into) const {
       while (row < whole.rows() && whole.id(row) < id) ++row;
       if (row == whole.rows() || whole.id(row) != id) fail(ErrorKind::input, "row {} is not in '{}'", id, path_);
       if (whole.removed(row)) fail(ErrorKind::input, "row {} was removed from '{}'", id, path_);
-      found.push_back({id, source, kept.rows()});
+      places.push_back({id, source, kept.rows()});
       kept.add(id, whole.encoded(row, buffer));
     }
     kept.finish(whole.width_set(), sources[source].raw());
     sources[source].parse(info_.feature_numbers(), "rows gathered from '" + path_ + "'");
     ++source;
   }
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.id < b.id; });
+  std::sort(places.begin(), places.end(), [](const RowPlace& a, const RowPlace& b) { return a.id < b.id; });
   ChunkBuilder builder;
   const auto flush = [&] {
     Chunk chunk;
@@ -295,7 +294,7 @@ void Store::gather(std::span<const uint64_t> row_ids, RowBlock& into) const {
     chunk.parse(info_.feature_numbers(), "rows gathered from '" + path_ + "'");
     into.add(std::move(chunk));
   };
-  for (const Found& place : found) {
+  for (const RowPlace& place : places) {
     const EncodedRow row = sources[place.source].encoded(place.row, buffer);
     if (!builder.has_room_for(row, info_.chunk_bytes)) flush();
     builder.add(place.id, row);
@@ -348,7 +347,7 @@ std::vector<uint64_t> row_begins(const Store& store) {
   return begins;
 }
 
-VerifyReport verify(const Store& store, size_t threads, const std::function<void(uint64_t)>& observer) {
+VerifyReport verify(const Store& store, const Team& team, const std::function<void(uint64_t)>& observer) {
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   uint64_t rows = 0;
@@ -357,9 +356,9 @@ VerifyReport verify(const Store& store, size_t threads, const std::function<void
   std::map<int32_t, uint64_t> labels;
   const StoreInfo& info = store.info();
   std::vector<ChunkEnds> ends(store.chunks().size());
-  run_on_threads(
-      threads,
-      [&](size_t) {
+  team.run_loops(
+      team.size(),
+      [&] {
         Chunk chunk;
         RowBuffer buffer;
         for (size_t number = next++; number < store.chunks().size(); number = next++) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/team.h"
 #include "store/chunk/chunk.h"
 #include "store/chunk/feature_map.h"
 #include "store/chunk/row_block.h"
@@ -96,6 +97,6 @@ struct VerifyReport {
 };
 // `observer` is told the bytes checked so far, from one thread at a time.
 VerifyReport verify(
-    const Store& store, size_t threads, const std::function<void(uint64_t)>& observer = [](uint64_t) {});
+    const Store& store, const Team& team, const std::function<void(uint64_t)>& observer = [](uint64_t) {});
 
 }  // namespace linblock

@@ -96,6 +96,7 @@ std::unique_ptr<StoreWriter> StoreWriter::rewrite(const std::string& path) {
   info.rows = 0;
   info.nonzeros = 0;
   info.labels.clear();
+  info.values = ValueSums{};
   info.removed = {.number = info.removed.number};
   return writer;
 }
@@ -236,6 +237,7 @@ void StoreWriter::begin(const StoreOptions& options, FeatureMap features, unsign
   info_.width_set = width_set;
   info_.index_base = options.index_base == 0 ? 0 : 1;
   features_ = std::move(features);
+  info_.values = ValueSums{};
   info_.frequent_features = features_.frequent().size();
   uint64_t seal = mix64(fingerprint, options.seed);
   for (const uint64_t word : {uint64_t{info_.buckets}, info_.chunk_bytes, uint64_t{width_set},
@@ -301,6 +303,7 @@ void StoreWriter::route(uint64_t id, const EncodedRow& row) {
   if (cut && buckets_[bucket]->bytes() >= info_.chunk_bytes) close_bucket(bucket);
   ++segment_.rows;
   segment_.nonzeros += row.count;
+  if (info_.values) info_.values->add(row);
   segment_.first_row = std::min(segment_.first_row, id);
   if (last_label_count_ == nullptr || row.label != last_label_) {
     last_label_ = row.label;

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "base/threads.h"
 #include "store/core/store_writer.h"
 #include "store/index/tree_builder.h"
 
@@ -77,7 +76,8 @@ IndexShape resolve(const Store& rows, const ForestOptions& options) {
 // Which chunks make a tree, and how the memory is shared out.
 class ForestPlan {
  public:
-  ForestPlan(const Store& rows, const IndexShape& shape, const ForestOptions& options) : rows_(rows), shape_(shape) {
+  ForestPlan(const Store& rows, const IndexShape& shape, const ForestOptions& options)
+      : team(options.team), rows_(rows), shape_(shape) {
     const StoreInfo& info = rows.info();
     if (shape.extend) page_bytes = shape.old->chunk_bytes;
     for (size_t chunk = 0; chunk < rows.chunks().size(); ++chunk)
@@ -106,7 +106,7 @@ class ForestPlan {
       fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(least_bytes))},
            "to index this store, whose chunks take up to {} in memory as part of a tree, `memory` {} is too little",
            human_bytes(least_tree), human_bytes(options.memory_bytes));
-    threads = std::max<size_t>(1, options.threads);
+    threads = options.team.size();
     const uint64_t rest = options.memory_bytes - fixed;
     // How large a tree may be does not depend on the threads, so neither does what is written.
     tree_bytes =
@@ -128,7 +128,8 @@ class ForestPlan {
   uint64_t least_bytes = 0;
   uint64_t tree_bytes = 0;
   uint64_t dense_bytes = 0;
-  size_t threads = 1;
+  const Team team;
+  size_t threads = 1;                        // of the team: as many as the memory allows
   std::vector<std::vector<uint32_t>> trees;  // chunks of each
 
   uint64_t rows() const { return total_rows_; }
@@ -210,8 +211,8 @@ class Building {
         file_(writer.folder(), writer.info().seal, writer.segment_number()) {}
 
   ForestReport run() {
-    run_on_threads(
-        plan_.threads, [this](size_t) { work(); },
+    plan_.team.run_loops(
+        plan_.threads, [this] { work(); },
         [this] {
           const std::lock_guard lock(mutex_);
           failed_ = true;
@@ -338,10 +339,10 @@ void note_seconds(const std::string& index, double seconds, bool extended) {
 }  // namespace
 
 uint64_t least_forest_memory(const Store& rows, const ForestOptions& options) {
-  ForestOptions any = options;
-  any.memory_bytes = UINT64_MAX / 2;
-  const IndexShape shape = resolve(rows, any);
-  return ForestPlan(rows, shape, any).least_bytes;
+  ForestOptions unlimited = options;
+  unlimited.memory_bytes = UINT64_MAX / 2;
+  const IndexShape shape = resolve(rows, unlimited);
+  return ForestPlan(rows, shape, unlimited).least_bytes;
 }
 
 ForestReport build_forest(const Store& rows, const ForestOptions& options, const ForestContext& context) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/option.h"
+#include "base/team.h"
 #include "store/index/metric_forest.h"
 
 namespace linblock {
@@ -23,7 +24,7 @@ struct ForestOptions {
   std::optional<uint64_t> page_bytes = {};  // of rows in a page, at most; 0: chosen
   bool force = false;                       // anew, though it is fresh
   uint64_t memory_bytes = uint64_t{1} << 30;
-  size_t threads = 1;  // the result is the same for any number
+  Team team = 1;  // the result is the same for any number
 
   static constexpr auto options() {
     return std::tuple{

@@ -15,10 +15,10 @@ uint64_t key_of_node(uint32_t number) { return uint64_t{number} << 1 | 1; }
 
 }  // namespace
 
-const PageCache::Entry* PageCache::find(uint64_t key) {
-  const auto found = places_.find(key);
-  if (found == places_.end()) return nullptr;
-  entries_.splice(entries_.begin(), entries_, found->second);
+const PageCache::CachedPart* PageCache::find(uint64_t key) {
+  const auto place = places_.find(key);
+  if (place == places_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, place->second);
   return &entries_.front();
 }
 
@@ -30,7 +30,7 @@ std::shared_ptr<const Chunk> PageCache::page(uint32_t number) {
   std::shared_ptr<Chunk> chunk;
   {
     const std::lock_guard lock(mutex_);
-    if (const Entry* entry = find(key_of_page(number))) return entry->page;
+    if (const CachedPart* entry = find(key_of_page(number))) return entry->page;
     chunk = take_spare();
   }
   // Read without the lock: two threads may read the same page, and both are right.
@@ -47,7 +47,7 @@ std::shared_ptr<const Chunk> PageCache::page(uint32_t number) {
 std::shared_ptr<const MetricForest::Node> PageCache::node(uint32_t number) {
   {
     const std::lock_guard lock(mutex_);
-    if (const Entry* entry = find(key_of_node(number))) return entry->node;
+    if (const CachedPart* entry = find(key_of_node(number))) return entry->node;
   }
   const Stopwatch reading;
   auto node = std::make_shared<MetricForest::Node>(forest_.read_node(number));
@@ -58,7 +58,7 @@ std::shared_ptr<const MetricForest::Node> PageCache::node(uint32_t number) {
   return node;
 }
 
-void PageCache::keep(Entry entry, const ReadCosts& costs) {
+void PageCache::keep(CachedPart entry, const ReadCosts& costs) {
   costs_ += costs;
   if (find(entry.key) != nullptr || entry.bytes > capacity_) return;
   used_ += entry.bytes;

@@ -29,15 +29,15 @@ class PageCache {
   void add_costs(const ReadCosts& costs);
 
  private:
-  struct Entry {
+  struct CachedPart {
     uint64_t key = 0;
     uint64_t bytes = 0;
     std::shared_ptr<Chunk> page = {};
     std::shared_ptr<const MetricForest::Node> node = {};
   };
   // Null where it is not here.
-  const Entry* find(uint64_t key);
-  void keep(Entry entry, const ReadCosts& costs);
+  const CachedPart* find(uint64_t key);
+  void keep(CachedPart entry, const ReadCosts& costs);
   void make_room();
   // To read a page into: one that went, since buffers that come and go would tear the heap to pieces.
   std::shared_ptr<Chunk> take_spare();
@@ -46,8 +46,8 @@ class PageCache {
   mutable std::mutex mutex_;
   uint64_t capacity_;
   uint64_t used_ = 0;
-  std::list<Entry> entries_;  // the latest first
-  std::unordered_map<uint64_t, std::list<Entry>::iterator> places_;
+  std::list<CachedPart> entries_;  // the latest first
+  std::unordered_map<uint64_t, std::list<CachedPart>::iterator> places_;
   ReadCosts costs_;
   std::shared_ptr<Chunk> spare_;
   uint64_t gone_ = 0;  // bytes of entries, since free memory was last given back

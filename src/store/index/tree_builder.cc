@@ -35,20 +35,20 @@ double square_sum(std::span<const float> values) {
 }
 
 // Both sums over two rows' entries, in order: nothing cancels, so equal rows are at distance 0.
-template <typename Both, typename One>
-void merge(const Row& a, const Row& b, Both&& both, One&& one) {
+template <typename Pair, typename Single>
+void merge(const Row& a, const Row& b, Pair&& pair, Single&& single) {
   size_t i = 0;
   size_t j = 0;
   while (i < a.index.size() && j < b.index.size()) {
     if (a.index[i] == b.index[j])
-      both(static_cast<double>(a.value[i++]), static_cast<double>(b.value[j++]));
+      pair(static_cast<double>(a.value[i++]), static_cast<double>(b.value[j++]));
     else if (a.index[i] < b.index[j])
-      one(static_cast<double>(a.value[i++]));
+      single(static_cast<double>(a.value[i++]));
     else
-      one(static_cast<double>(b.value[j++]));
+      single(static_cast<double>(b.value[j++]));
   }
-  for (; i < a.index.size(); ++i) one(static_cast<double>(a.value[i]));
-  for (; j < b.index.size(); ++j) one(static_cast<double>(b.value[j]));
+  for (; i < a.index.size(); ++i) single(static_cast<double>(a.value[i]));
+  for (; j < b.index.size(); ++j) single(static_cast<double>(b.value[j]));
 }
 
 double distance2(const Row& a, const Row& b) {
@@ -270,7 +270,7 @@ class TreeBuilding {
     return joined;
   }
 
-  // Pivots do not part these rows, as when they are all equal: neighbours by id stay together.
+  // Pivots do not part these rows, as when they are all equal: neighbors by id stay together.
   void cut_by_id(const Work& work) {
     const Group& rows = work.rows;
     const auto by_id = [this](uint32_t a, uint32_t b) { return id(a) < id(b); };

@@ -19,7 +19,7 @@ namespace {
 
 using Bytes = std::span<const unsigned char>;
 using Text = std::span<unsigned char>;
-using State = DecodeStep::State;
+using DecodeState = DecodeStep::DecodeState;
 
 // More than any compressor takes unless asked to; no file may reserve more unless the caller has it.
 constexpr uint64_t kUsualLimit = uint64_t{1} << 30;
@@ -54,11 +54,11 @@ class GzDecoder final : public Decoder {
     DecodeStep step{.taken = count(compressed.size()) - stream_.avail_in,
                     .made = count(text.size()) - stream_.avail_out};
     if (result == Z_STREAM_END) {
-      step.state = State::member_ended;
+      step.state = DecodeState::member_ended;
     } else if (result == Z_MEM_ERROR) {
       throw std::bad_alloc();
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
-      step.state = State::damaged;
+      step.state = DecodeState::damaged;
       step.why = stream_.msg == nullptr ? "it is not gz data" : stream_.msg;
     }
     return step;
@@ -91,11 +91,11 @@ class Bz2Decoder final : public Decoder {
     DecodeStep step{.taken = count(compressed.size()) - stream_.avail_in,
                     .made = count(text.size()) - stream_.avail_out};
     if (result == BZ_STREAM_END) {
-      step.state = State::member_ended;
+      step.state = DecodeState::member_ended;
     } else if (result == BZ_MEM_ERROR) {
       throw std::bad_alloc();
     } else if (result != BZ_OK) {
-      step.state = State::damaged;
+      step.state = DecodeState::damaged;
       step.why = result == BZ_DATA_ERROR_MAGIC ? "it is not bz2 data" : "its bz2 data is wrong or has a wrong checksum";
     }
     return step;
@@ -133,11 +133,11 @@ class XzDecoder final : public Decoder {
     switch (result) {
       case LZMA_OK:
       case LZMA_BUF_ERROR: break;
-      case LZMA_STREAM_END: step.state = State::member_ended; break;
-      case LZMA_MEMLIMIT_ERROR: step.state = State::too_large; break;
+      case LZMA_STREAM_END: step.state = DecodeState::member_ended; break;
+      case LZMA_MEMLIMIT_ERROR: step.state = DecodeState::too_large; break;
       case LZMA_MEM_ERROR: throw std::bad_alloc();
       default:
-        step.state = State::damaged;
+        step.state = DecodeState::damaged;
         step.why = result == LZMA_FORMAT_ERROR    ? "it is not xz data"
                    : result == LZMA_OPTIONS_ERROR ? "it uses a filter that is not known here"
                                                   : "its xz data is wrong or has a wrong checksum";
@@ -173,10 +173,10 @@ class ZstDecoder final : public Decoder {
       const ZSTD_ErrorCode error = ZSTD_getErrorCode(result);
       if (error == ZSTD_error_memory_allocation) throw std::bad_alloc();
       too_large_ = error == ZSTD_error_frameParameter_windowTooLarge;
-      step.state = too_large_ ? State::too_large : State::damaged;
+      step.state = too_large_ ? DecodeState::too_large : DecodeState::damaged;
       step.why = ZSTD_getErrorName(result);
     } else if (result == 0) {
-      step.state = State::member_ended;
+      step.state = DecodeState::member_ended;
     }
     return step;
   }
@@ -205,11 +205,11 @@ class Lz4Decoder final : public Decoder {
     DecodeStep step{.taken = compressed.size(), .made = text.size()};
     const size_t result = LZ4F_decompress(context_, text.data(), &step.made, compressed.data(), &step.taken, nullptr);
     if (LZ4F_isError(result) != 0) {
-      step.state = State::damaged;
+      step.state = DecodeState::damaged;
       step.why = LZ4F_getErrorName(result);
       if (step.why == "ERROR_allocation_failed") throw std::bad_alloc();
     } else if (result == 0) {
-      step.state = State::member_ended;
+      step.state = DecodeState::member_ended;
     }
     return step;
   }
@@ -217,8 +217,8 @@ class Lz4Decoder final : public Decoder {
   // A block as it is stored, and one as it was: lz4 files have blocks of up to 4 MB.
   uint64_t memory_bytes() override {
     LZ4F_frameInfo_t info = {};
-    size_t none = 0;
-    if (LZ4F_isError(LZ4F_getFrameInfo(context_, &info, nullptr, &none)) != 0) return 0;
+    size_t no_bytes = 0;
+    if (LZ4F_isError(LZ4F_getFrameInfo(context_, &info, nullptr, &no_bytes)) != 0) return 0;
     return info.blockSizeID < LZ4F_max64KB ? 0 : uint64_t{2} << (8 + 2 * static_cast<unsigned>(info.blockSizeID));
   }
 

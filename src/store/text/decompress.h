@@ -11,11 +11,11 @@
 namespace linblock {
 
 struct DecodeStep {
-  enum class State { going_on, member_ended, too_large, damaged };
+  enum class DecodeState { going_on, member_ended, too_large, damaged };
 
   size_t taken = 0;  // bytes of the compressed input that are done with
   size_t made = 0;   // bytes of text
-  State state = State::going_on;
+  DecodeState state = DecodeState::going_on;
   std::string why = {};  // damaged: the reason
 };
 

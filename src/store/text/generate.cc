@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "base/threads.h"
 #include "store/chunk/format.h"
 
 namespace linblock {
@@ -122,9 +121,9 @@ class Generator {
     words.clear();
     for (size_t i = 0; i < count + count / 4; ++i) {
       const double rank = std::exp(random.unit() * logarithm) - 1;
-      const bool own = random.below(5) == 0;
-      words.push_back(
-          scatter(static_cast<uint64_t>(rank), options_.features, own ? options_.seed + 1 + drawn : options_.seed));
+      const bool is_topical = random.below(5) == 0;
+      words.push_back(scatter(static_cast<uint64_t>(rank), options_.features,
+                              is_topical ? options_.seed + 1 + drawn : options_.seed));
     }
     std::sort(words.begin(), words.end());
     words.erase(std::unique(words.begin(), words.end()), words.end());
@@ -137,9 +136,9 @@ class Generator {
 
   template <typename Visit>
   void values(const std::vector<uint32_t>& words, const Random& random, const Visit& visit) const {
-    Random own = random;  // the same values each time
+    Random value_random = random;  // the same values each time
     for (const uint32_t word : words)
-      visit(word, 0.5 + own.unit() + static_cast<double>(mix64(options_.seed, word) >> 60) / 8);
+      visit(word, 0.5 + value_random.unit() + static_cast<double>(mix64(options_.seed, word) >> 60) / 8);
   }
 
   void dense(uint32_t drawn, Random& random, LineWriter& line) const {
@@ -166,7 +165,6 @@ void check(const GenerateOptions& options) {
     fail(ErrorKind::usage, "`features` must be between 1 and {}", format::kLargestIndex);
   if (options.classes < 2 || options.classes > format::kMostLabels)
     fail(ErrorKind::usage, "`classes` must be between 2 and {}", format::kMostLabels);
-  if (options.threads == 0) fail(ErrorKind::usage, "`threads` must be at least 1");
   if (options.kind == DataKind::documents && (options.nonzeros == 0 || options.nonzeros > options.features))
     fail(ErrorKind::usage, "`nonzeros` must be between 1 and `features` ({})", options.features);
   if (!(options.noise >= 0 && options.noise <= 1)) fail(ErrorKind::usage, "`noise` must be between 0 and 1");
@@ -181,9 +179,9 @@ void generate(const GenerateOptions& options, const std::function<void(std::stri
   uint64_t next_piece = 0;
   uint64_t next_written = 0;
   bool failed = false;
-  run_on_threads(
-      options.threads,
-      [&](size_t) {
+  options.team.run_loops(
+      options.team.size(),
+      [&] {
         std::string text;
         std::unique_lock lock(mutex);
         while (!failed && next_piece < pieces) {

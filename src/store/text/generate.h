@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/option.h"
+#include "base/team.h"
 
 namespace linblock {
 
@@ -25,7 +26,7 @@ struct GenerateOptions {
   bool sorted = false;      // by label, as collected data often is
   uint64_t skip = 0;        // rows of the same data that come before these: other rows to test on
   uint64_t seed = 1;
-  size_t threads = 1;
+  Team team = 1;
 
   static constexpr auto options() {
     return std::tuple{

@@ -30,8 +30,8 @@ bool ends_token(const char* at) { return is_blank(*at) || ends_line(at); }
 // How many of the next eight characters, from the first on, are digits.
 unsigned leading_digits(uint64_t eight) {
   const uint64_t value = eight ^ 0x3030303030303030ULL;
-  const uint64_t others = (value | (value + 0x7676767676767676ULL)) & 0x8080808080808080ULL;
-  return others == 0 ? 8 : static_cast<unsigned>(std::countr_zero(others)) / 8;
+  const uint64_t non_digits = (value | (value + 0x7676767676767676ULL)) & 0x8080808080808080ULL;
+  return non_digits == 0 ? 8 : static_cast<unsigned>(std::countr_zero(non_digits)) / 8;
 }
 
 // The number that the first `count` (1 to 8) of eight characters spell: three multiplications, no loop.
@@ -85,7 +85,7 @@ class SvmlightParser {
     value_ = reinterpret_cast<float*>(out_.values_.data());
     out_.rows_ = 0;
     out_.lines_ = 0;
-    out_.unlabelled_.clear();
+    out_.unlabeled_.clear();
     out_.bad_.clear();
   }
 
@@ -165,7 +165,7 @@ class SvmlightParser {
     const bool is_feature = std::find(begin, end, ':') != end;
     if (is_feature && options_.label_optional) {
       label = 0;
-      out_.unlabelled_.push_back(out_.rows_);
+      out_.unlabeled_.push_back(out_.rows_);
       return begin;
     }
     if (is_feature)

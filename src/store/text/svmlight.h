@@ -33,8 +33,8 @@ class ParsedRows {
   std::span<const uint32_t> all_indices() const { return {indices(), rows_ == 0 ? 0 : end(rows_ - 1)}; }
 
   uint64_t lines() const { return lines_; }
-  bool labelled(size_t row) const {
-    return unlabelled_.empty() || !std::binary_search(unlabelled_.begin(), unlabelled_.end(), row);
+  bool labeled(size_t row) const {
+    return unlabeled_.empty() || !std::binary_search(unlabeled_.begin(), unlabeled_.end(), row);
   }
   const std::vector<BadLine>& bad() const { return bad_; }
 
@@ -49,7 +49,7 @@ class ParsedRows {
 
   size_t rows_ = 0;
   uint64_t lines_ = 0;
-  std::vector<size_t> unlabelled_;  // rows without a label, in order
+  std::vector<size_t> unlabeled_;  // rows without a label, in order
   Buffer labels_;
   Buffer ends_;
   Buffer indices_;

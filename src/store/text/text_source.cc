@@ -106,15 +106,15 @@ class TextSource::Stream {
       done += step.made;
       member_bytes_ += step.made;
       check(step, at_end);
-      if (step.state == DecodeStep::State::member_ended) between_members_ = any_member_ = true;
+      if (step.state == DecodeStep::DecodeState::member_ended) between_members_ = any_member_ = true;
     }
     return done;
   }
 
   void check(const DecodeStep& step, bool at_end) const {
-    if (step.state == DecodeStep::State::damaged) fail_damaged(step.why);
-    if (step.state == DecodeStep::State::too_large) fail_too_large();
-    if (step.state == DecodeStep::State::going_on && step.taken + step.made == 0)
+    if (step.state == DecodeStep::DecodeState::damaged) fail_damaged(step.why);
+    if (step.state == DecodeStep::DecodeState::too_large) fail_too_large();
+    if (step.state == DecodeStep::DecodeState::going_on && step.taken + step.made == 0)
       fail_damaged(at_end ? "it ends in the middle" : "it cannot be decompressed");
     if (!long_ && member_bytes_ <= most_decoding_) return;
     const uint64_t needed = decoder_->memory_bytes();
@@ -173,15 +173,15 @@ size_t TextSource::fill(TextPiece& piece, size_t from, size_t limit) {
 
 // How much of the line is still to come; for a message, so its text is not kept.
 uint64_t TextSource::skip_line() {
-  std::vector<unsigned char> some(piece_bytes_);
+  std::vector<unsigned char> bytes(piece_bytes_);
   uint64_t skipped = 0;
   while (true) {
-    const size_t got = stream_->read(some);
-    const void* newline = std::memchr(some.data(), '\n', got);
+    const size_t got = stream_->read(bytes);
+    const void* newline = std::memchr(bytes.data(), '\n', got);
     if (newline != nullptr)
-      return skipped + static_cast<size_t>(static_cast<const unsigned char*>(newline) - some.data());
+      return skipped + static_cast<size_t>(static_cast<const unsigned char*>(newline) - bytes.data());
     skipped += got;
-    if (got < some.size()) return skipped;
+    if (got < bytes.size()) return skipped;
   }
 }
 
