@@ -1,6 +1,7 @@
 #include "objective/certificate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/dot.h"
@@ -68,48 +69,65 @@ Certifier::Certifier(const Problem& problem, const Task& task, size_t features_a
       features_at_once_(std::max<size_t>(1, std::min(features_at_once, problem.weights()))),
       passes_(drift_bound ? 1 : std::max<size_t>(1, (problem.weights() + features_at_once_ - 1) / features_at_once_)) {}
 
-void Certifier::begin_pass(size_t pass, std::span<const float> weights, std::span<const float> others) {
+void Certifier::begin_pass(size_t pass, std::span<const float> weights, std::span<const float> mean) {
   weights_ = weights;
-  others_ = others;
+  mean_ = mean;
   if (pass == 0) {
-    norm_ = std::sqrt(squared_norm_of(weights).value);
-    norm_of_others_ = std::sqrt(squared_norm_of(others).value);
+    w2_ = squared_norm_of(weights);
+    w2_of_mean_ = squared_norm_of(mean);
+    norm_ = std::sqrt(w2_.value);
+    norm_of_mean_ = std::sqrt(w2_of_mean_.value);
   }
   if (!makes_v()) return;
   begin_ = pass * features_at_once_;
   v_.assign(std::min(features_at_once_, problem_.weights() - begin_), 0.0);
 }
 
-double Certifier::margin(const Row& row, std::span<const float> weights) const {
-  const double sum = exact_dot(row.index, row.value, weights.data());
-  return costs_.sign(row) * (problem_.has_bias() ? sum + problem_.bias * double{weights.back()} : sum);
+// `product`: w.x, and `length`: |x|.
+template <Loss L>
+void Certifier::add_row(const L& loss, const Row& row, double cost, double length, double product, double alpha,
+                        CertificateSums& sums) const {
+  const size_t terms = row.index.size();
+  const double sign = costs_.sign(row);
+  const double row_margin = sign * product;
+  sums.losses.add(loss, cost, row_margin, norm_ * length, terms);
+  if (!mean_.empty()) {
+    double score = exact_dot(row.index, row.value, mean_.data());
+    if (problem_.has_bias()) score += problem_.bias * double{mean_.back()};
+    sums.losses_of_mean.add(loss, cost, sign * score, norm_of_mean_ * length, terms);
+  }
+  if (alpha == 0) return;
+  sums.duals.add(alpha, loss.dual_value(alpha, cost), length);
+  const double part = alpha * row_margin;
+  sums.products.add(part);
+  sums.products_rounding += alpha * product_rounding(static_cast<double>(terms)) * norm_ * length +
+                            kRoundingsPerTerm * kUnit * std::abs(part);
 }
 
-CertificateSums Certifier::sums_of(const Chunk& chunk, size_t first_row, size_t end_row, std::span<const double> duals,
-                                   RowBuffer& buffer) const {
-  CertificateSums sums;
+void Certifier::find_sums(std::span<const Certifier> group, const WeightGroup& weights, const Chunk& chunk,
+                          size_t first_row, size_t end_row, std::span<const std::span<const double>> duals,
+                          RowBuffer& buffer, std::span<CertificateSums> sums) {
+  const Problem& problem = group.front().problem_;
+  std::array<double, kMostSideBySide> products;
+  std::array<double, kMostSideBySide> costs;
   std::visit(
       [&](const auto& loss) {
         for (size_t i = first_row; i < end_row; ++i) {
           const Row row = chunk.row(i, buffer);
-          const double cost = costs_.cost(row);
-          if (cost == 0) continue;
-          const size_t terms = row.index.size();
-          const double length = std::sqrt(squared_norm(row, problem_.bias));
-          const double own = margin(row, weights_);
-          sums.losses.add(loss, cost, own, norm_ * length, terms);
-          if (!others_.empty())
-            sums.losses_of_others.add(loss, cost, margin(row, others_), norm_of_others_ * length, terms);
-          if (duals.empty() || duals[i] == 0) continue;
-          sums.duals.add(duals[i], loss.dual_value(duals[i], cost), length);
-          const double product = duals[i] * own;
-          sums.products.add(product);
-          sums.products_rounding += duals[i] * product_rounding(static_cast<double>(terms)) * norm_ * length +
-                                    kRoundingsPerTerm * kUnit * std::abs(product);
+          bool counts = false;
+          for (size_t c = 0; c < group.size(); ++c) {
+            costs[c] = group[c].costs_.cost(row);
+            counts = counts || costs[c] != 0;
+          }
+          if (!counts) continue;
+          const double length = std::sqrt(squared_norm(row, problem.bias));
+          weights.exact_products(row, products.data());
+          for (size_t c = 0; c < group.size(); ++c)
+            if (costs[c] != 0)
+              group[c].add_row(loss, row, costs[c], length, products[c], duals[c].empty() ? 0 : duals[c][i], sums[c]);
         }
       },
-      problem_.loss);
-  return sums;
+      problem.loss);
 }
 
 void Certifier::add_to_v(const Chunk& chunk, std::span<const double> duals, size_t begin, size_t end,
@@ -145,10 +163,9 @@ double Certifier::drift_of_v() const {
   return DriftBound::of_rounded(std::sqrt(v2_.value), sums_.duals.v_rounding(), problem_.weights());
 }
 
-Certificate Certifier::finish(std::span<const float> weights, const LossSum& losses) const {
-  const SquaredNorm primal_w2 = squared_norm_of(weights);
-  if (makes_v()) return certificate_of(primal_w2, losses, sums_.duals, v2_);
-  return certificate_without_v(primal_w2, losses, sums_, squared_norm_of(weights_), *drift_bound_);
+Certificate Certifier::finish(const SquaredNorm& w2, const LossSum& losses) const {
+  if (makes_v()) return certificate_of(w2, losses, sums_.duals, v2_);
+  return certificate_without_v(w2, losses, sums_, w2_, *drift_bound_);
 }
 
 }  // namespace linblock

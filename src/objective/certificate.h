@@ -9,6 +9,7 @@
 #include "objective/duals.h"
 #include "objective/problem.h"
 #include "objective/rounding.h"
+#include "objective/side_by_side.h"
 
 namespace linblock {
 
@@ -41,14 +42,14 @@ Row part_of(const Row& row, size_t begin, size_t end);
 // The sums of a certificate over some rows.
 struct CertificateSums {
   LossSum losses = {};
-  LossSum losses_of_others = {};  // at other weights, such as a mean
+  LossSum losses_of_mean = {};  // at the second weights, a mean
   DualSum duals = {};
   LongSum products = {};  // alpha times margin: v.w
   double products_rounding = 0;
 
   void add(const CertificateSums& other) {
     losses.add(other.losses);
-    losses_of_others.add(other.losses_of_others);
+    losses_of_mean.add(other.losses_of_mean);
     duals.add(other.duals);
     products.add(other.products);
     products_rounding += other.products_rounding;
@@ -62,7 +63,7 @@ Certificate certificate_without_v(const SquaredNorm& primal_w2, const LossSum& l
 
 // One or more passes over all rows at fixed weights w. The primal is that of these very weights. The dual has one of
 // two forms, and weights that have drifted from v = sum of alpha y x can make the gap look smaller in neither:
-//   with v, summed anew in double:  sum of dual values - 1/2 |v|^2. Where v does not fit the memory it is made in
+//   with v, summed anew in double:  sum of dual values - 1/2 |v|^2. Where v does not fit in memory it is made in
 //     ranges of features, one a pass.
 //   from margins alone, given a bound e >= |v - w|:  since v.w = sum of alpha_i m_i and |v|^2 = 2 v.w - |w|^2 + |v -
 //   w|^2,
@@ -74,37 +75,41 @@ class Certifier {
             std::optional<double> drift_bound = {});
 
   size_t passes() const { return passes_; }
-  // Other weights may be looked at beside them, or there are none.
-  void begin_pass(size_t pass, std::span<const float> weights, std::span<const float> others = {});
+  // `mean`: second weights, whose losses are summed as well; none if empty.
+  void begin_pass(size_t pass, std::span<const float> weights, std::span<const float> mean = {});
 
   // The work on a chunk, in parts that share nothing, so that several threads may do them. Losses and what belongs to
-  // them are asked for in the first pass, of some rows at a time; the sums are then added in the order of the rows.
-  // No duals at all are zeros.
-  CertificateSums sums_of(const Chunk& chunk, size_t first_row, size_t end_row, std::span<const double> duals,
-                          RowBuffer& buffer) const;
+  // them are asked for in the first pass, of some rows at a time and for a group of tasks; the sums are then added in
+  // the order of the rows. `weights`: of all of them, side by side. Each has a span of `duals` and adds to one of
+  // `sums`; no duals at all are zeros.
+  static void find_sums(std::span<const Certifier> group, const WeightGroup& weights, const Chunk& chunk,
+                        size_t first_row, size_t end_row, std::span<const std::span<const double>> duals,
+                        RowBuffer& buffer, std::span<CertificateSums> sums);
   void add(const CertificateSums& sums) { sums_.add(sums); }
   // A part of v, of the features from `begin` to before `end`, counted from the first of this pass. Chunks come in
   // their order.
   void add_to_v(const Chunk& chunk, std::span<const double> duals, size_t begin, size_t end, RowBuffer& buffer);
   void end_pass();
 
-  Certificate finish() const { return finish(weights_, sums_.losses); }
-  Certificate finish_others() const { return finish(others_, sums_.losses_of_others); }
+  Certificate finish() const { return finish(w2_, sums_.losses); }
+  Certificate finish_mean() const { return finish(w2_of_mean_, sums_.losses_of_mean); }
   // A bound on |v - w|: measured, where v was made.
   double drift() const;
   // The same, once the weights are replaced by v.
   double drift_of_v() const;
   bool makes_v() const { return !drift_bound_; }
   // The features of this pass of v, from `begin` on.
-  struct Range {
+  struct FeatureRange {
     size_t begin = 0;
     std::span<const double> v = {};
   };
-  Range range() const { return {begin_, v_}; }
+  FeatureRange range() const { return {begin_, v_}; }
 
  private:
-  Certificate finish(std::span<const float> weights, const LossSum& losses) const;
-  double margin(const Row& row, std::span<const float> weights) const;
+  Certificate finish(const SquaredNorm& w2, const LossSum& losses) const;
+  template <Loss L>
+  void add_row(const L& loss, const Row& row, double cost, double length, double product, double alpha,
+               CertificateSums& sums) const;
 
   const Problem& problem_;
   RowCost costs_;
@@ -114,9 +119,11 @@ class Certifier {
   size_t begin_ = 0;
   std::vector<double> v_;
   std::span<const float> weights_ = {};
-  std::span<const float> others_ = {};
+  std::span<const float> mean_ = {};
+  SquaredNorm w2_;
+  SquaredNorm w2_of_mean_;
   double norm_ = 0;  // |w|
-  double norm_of_others_ = 0;
+  double norm_of_mean_ = 0;
   CertificateSums sums_;
   SquaredNorm v2_;
   double squared_drift_ = 0;

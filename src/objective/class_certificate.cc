@@ -56,10 +56,10 @@ void ClassCertifier::add_losses(const Chunk& chunk, const SparseDuals::Page& dua
     const double cost = costs_.cost(row);
     if (cost == 0) continue;
     exact_scores(row, problem_.bias, weights, scores_);
-    const double own = std::exchange(scores_[numbers_[row.label]], -std::numeric_limits<double>::infinity());
+    const double true_score = std::exchange(scores_[numbers_[row.label]], -std::numeric_limits<double>::infinity());
     const double length = std::sqrt(squared_norm(row, problem_.bias));
     // A hinge of the margin between two scores, each of which can be wrong.
-    losses_.add(Hinge(), cost, own - *std::max_element(scores_.begin(), scores_.end()), 2 * norm_ * length,
+    losses_.add(Hinge(), cost, true_score - *std::max_element(scores_.begin(), scores_.end()), 2 * norm_ * length,
                 row.index.size());
     if (pair == first) continue;
     const Sum sum = sum_of(duals.duals.subspan(first, pair - first), cost);
@@ -79,10 +79,10 @@ void ClassCertifier::add_duals(const Chunk& chunk, const SparseDuals::Page& dual
     const double cost = costs_.cost(row);
     if (cost == 0) continue;
     const Sum sum = sum_of(duals.duals.subspan(first, pair - first), cost);
-    const size_t own = numbers_[row.label];
+    const size_t true_class = numbers_[row.label];
     const auto add = [&](size_t feature, double value) {
       double* const v = v_.data() + (feature - begin_) * classes_;
-      v[own] += sum.share * sum.all * value;
+      v[true_class] += sum.share * sum.all * value;
       for (size_t p = first; p < pair; ++p) v[duals.classes[p]] -= sum.share * duals.duals[p] * value;
     };
     const Row part = passes_ > 1 ? part_of(row, begin_, end) : row;
@@ -92,10 +92,10 @@ void ClassCertifier::add_duals(const Chunk& chunk, const SparseDuals::Page& dual
 }
 
 void ClassCertifier::end_pass(std::span<const float> weights) {
-  const std::span<const float> own = weights.subspan(begin_ * classes_, v_.size());
+  const std::span<const float> range = weights.subspan(begin_ * classes_, v_.size());
   v2_ += squared_norm_of(std::span<const double>(v_));
   for (size_t i = 0; i < v_.size(); ++i) {
-    const double away = v_[i] - double{own[i]};
+    const double away = v_[i] - double{range[i]};
     drift_ += away * away;
   }
 }

@@ -31,7 +31,7 @@ class ClassCertifier {
   }
   // |v - w|^2: how far the weights have drifted.
   double drift() const { return drift_; }
-  Certifier::Range range() const { return {begin_ * classes_, v_}; }
+  Certifier::FeatureRange range() const { return {begin_ * classes_, v_}; }
 
  private:
   const Problem& problem_;

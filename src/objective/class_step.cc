@@ -4,24 +4,24 @@
 
 namespace linblock {
 
-double best_class_duals(std::vector<ClassCandidate>& candidates, double own, double norm2, double cost) {
-  std::sort(candidates.begin(), candidates.end(), [](const ClassCandidate& one, const ClassCandidate& other) {
-    return one.b != other.b ? one.b > other.b : one.number < other.number;
+double best_class_duals(std::vector<ClassCandidate>& candidates, double true_b, double norm2, double cost) {
+  std::sort(candidates.begin(), candidates.end(), [](const ClassCandidate& left, const ClassCandidate& right) {
+    return left.b != right.b ? left.b > right.b : left.number < right.number;
   });
-  for (ClassCandidate& one : candidates) one.dual = 0;
-  if (candidates.empty() || candidates.front().b <= own) return own;
+  for (ClassCandidate& candidate : candidates) candidate.dual = 0;
+  if (candidates.empty() || candidates.front().b <= true_b) return true_b;
   // All differences are taken from the largest numbers in them, so that nothing is lost where |x|^2 * cost is tiny or
   // huge beside them.
-  double above = candidates.front().b - own;
+  double above = candidates.front().b - true_b;
   double raise = above / 2;  // beta - own
   size_t count = 1;
-  while (count < candidates.size() && candidates[count].b - own > raise) {
-    above += candidates[count++].b - own;
+  while (count < candidates.size() && candidates[count].b - true_b > raise) {
+    above += candidates[count++].b - true_b;
     raise = above / static_cast<double>(count + 1);
   }
   if (raise <= norm2 * cost) {
-    for (size_t i = 0; i < count; ++i) candidates[i].dual = std::max(0.0, (candidates[i].b - own - raise) / norm2);
-    return own + raise;
+    for (size_t i = 0; i < count; ++i) candidates[i].dual = std::max(0.0, (candidates[i].b - true_b - raise) / norm2);
+    return true_b + raise;
   }
   const double top = candidates.front().b;
   if (norm2 * cost == 0) {  // a row without features has no say in any weights

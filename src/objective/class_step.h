@@ -23,7 +23,7 @@ struct ClassCandidate {
 };
 
 // Sorts the candidates, largest b first, and fills in the answers; classes that are not among them stay at zero.
-// Returns beta: another class would be given something if its b were above it. `own` is b_y.
-double best_class_duals(std::vector<ClassCandidate>& candidates, double own, double norm2, double cost);
+// Returns beta: another class would be given something if its b were above it. `true_b` is b_y.
+double best_class_duals(std::vector<ClassCandidate>& candidates, double true_b, double norm2, double cost);
 
 }  // namespace linblock

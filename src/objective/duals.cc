@@ -18,7 +18,7 @@ constexpr uint64_t kChecksumBytes = 8;
 Duals::Duals(const Store& store) : begin_(row_begins(store)) {
   at_ = begin_;
   alpha_.assign(begin_.back(), 0);
-  rest_.assign(begin_.back(), 0);
+  passes_out_.assign(begin_.back(), 0);
 }
 
 Duals::Duals(const Store& store, const std::string& path) : begin_(row_begins(store)) {
@@ -46,13 +46,13 @@ void Duals::fetch(std::span<const uint32_t> chunks) {
     rows += begin_[chunk + 1] - begin_[chunk];
   }
   alpha_.resize(rows);
-  rest_.resize(rows);
+  passes_out_.resize(rows);
   for (const uint32_t chunk : chunks) {
     const std::span<double> alphas = page(chunk);
-    const std::span<uint8_t> rests = rest(chunk);
+    const std::span<uint8_t> page_passes = passes_out(chunk);
     if (version_[chunk] == 0) {
       std::fill(alphas.begin(), alphas.end(), 0.0);
-      std::fill(rests.begin(), rests.end(), uint8_t{0});
+      std::fill(page_passes.begin(), page_passes.end(), uint8_t{0});
       continue;
     }
     const std::span<unsigned char> bytes = bytes_of(chunk);
@@ -62,7 +62,7 @@ void Duals::fetch(std::span<const uint32_t> chunks) {
       fail(ErrorKind::damaged, {start_over()}, "'{}' is damaged: the duals of chunk {} have a wrong checksum",
            file_.path(), chunk);
     std::memcpy(alphas.data(), bytes.data(), alphas.size_bytes());
-    std::memcpy(rests.data(), bytes.data() + alphas.size_bytes(), rests.size());
+    std::memcpy(page_passes.data(), bytes.data() + alphas.size_bytes(), page_passes.size());
   }
 }
 
@@ -70,10 +70,10 @@ void Duals::put_back(std::span<const uint32_t> chunks, uint32_t version) {
   if (!in_file()) return;
   for (const uint32_t chunk : chunks) {
     const std::span<double> alphas = page(chunk);
-    const std::span<uint8_t> rests = rest(chunk);
+    const std::span<uint8_t> page_passes = passes_out(chunk);
     const std::span<unsigned char> bytes = bytes_of(chunk);
     std::memcpy(bytes.data(), alphas.data(), alphas.size_bytes());
-    std::memcpy(bytes.data() + alphas.size_bytes(), rests.data(), rests.size());
+    std::memcpy(bytes.data() + alphas.size_bytes(), page_passes.data(), page_passes.size());
     const size_t checked = bytes.size() - kChecksumBytes;
     linblock::store_le(bytes.data() + checked, checksum(bytes.first(checked), mix64(version, chunk)));
     file_.write_at(bytes, place_of(chunk, version));
@@ -86,13 +86,13 @@ Duals Duals::scaled(double factor) const {
   copy.begin_ = begin_;
   copy.at_ = at_;
   copy.alpha_.assign(alpha_.size(), 0);
-  copy.rest_.assign(rest_.size(), 0);
+  copy.passes_out_.assign(passes_out_.size(), 0);
   copy.add_scaled(*this, factor);
   return copy;
 }
 
-void Duals::add_scaled(const Duals& others, double factor) {
-  for (size_t i = 0; i < alpha_.size(); ++i) alpha_[i] += factor * others.alpha_[i];
+void Duals::add_scaled(const Duals& addend, double factor) {
+  for (size_t i = 0; i < alpha_.size(); ++i) alpha_[i] += factor * addend.alpha_[i];
 }
 
 void Duals::sync() const {

@@ -50,24 +50,26 @@ class Duals {
   std::span<const double> page(size_t chunk) const {
     return {alpha_.data() + at_[chunk], begin_[chunk + 1] - begin_[chunk]};
   }
-  std::span<uint8_t> rest(size_t chunk) { return {rest_.data() + at_[chunk], begin_[chunk + 1] - begin_[chunk]}; }
+  std::span<uint8_t> passes_out(size_t chunk) {
+    return {passes_out_.data() + at_[chunk], begin_[chunk + 1] - begin_[chunk]};
+  }
   // Everything; in memory only.
   std::span<double> all() { return alpha_; }
   std::span<const double> all() const { return alpha_; }
-  std::span<uint8_t> all_rests() { return rest_; }
+  std::span<uint8_t> all_passes_out() { return passes_out_; }
   // In memory only: a copy of everything times a factor, with no row resting; and others added.
   Duals scaled(double factor) const;
-  void add_scaled(const Duals& others, double factor);
-  std::span<const uint8_t> all_rests() const { return rest_; }
+  void add_scaled(const Duals& addend, double factor);
+  std::span<const uint8_t> all_passes_out() const { return passes_out_; }
 
  private:
   uint64_t place_of(uint32_t chunk, uint32_t version) const;
   std::span<unsigned char> bytes_of(uint32_t chunk);
 
   std::vector<size_t> begin_;  // where a chunk's rows begin among all
-  std::vector<size_t> at_;     // where its page stands in alpha_ and rest_
+  std::vector<size_t> at_;     // where its page stands in alpha_ and passes_out_
   std::vector<double> alpha_;
-  std::vector<uint8_t> rest_;
+  std::vector<uint8_t> passes_out_;
   File file_;
   std::vector<uint32_t> version_;
   uint32_t base_ = 0;

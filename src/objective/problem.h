@@ -1,4 +1,4 @@
-// What is minimised: a store, one or more tasks, a loss, a bias.
+// What is minimized: a store, one or more tasks, a loss, a bias.
 #pragma once
 
 #include <algorithm>
@@ -51,6 +51,7 @@ struct Problem {
   std::vector<Task> tasks = {};
   AnyLoss loss = SquaredHinge{};
   double bias = -1;                              // the value of a constant feature; below 0: none
+  bool free_bias = false;                        // the weight of that feature is not penalized
   std::map<int32_t, double> class_weights = {};  // by label; 1 where a label is not listed
   std::optional<double> truncate = {};           // s: no row's loss counts as more than 1 + s
 
@@ -89,8 +90,8 @@ class RowCost {
   double cost_of_learned(const Row& row) const {
     const double weight = cost_ * static_cast<double>(row.weight);
     if (weights_->empty()) return weight;
-    const auto found = weights_->find(row.label);
-    return found == weights_->end() ? weight : weight * found->second;
+    const auto multiplier = weights_->find(row.label);
+    return multiplier == weights_->end() ? weight : weight * multiplier->second;
   }
 
  private:

@@ -102,6 +102,11 @@ class LossSum {
     // Losses are convex and fall with the margin, so none is steeper to the right of a point than at it.
     rounding_ += cost * (-loss.derivative(margin - wrong) * wrong + kRoundingsPerTerm * kUnit * value);
   }
+  // A row's loss times its cost, and a bound of its rounding.
+  void add(double loss, double rounding) {
+    sum_.add(loss);
+    rounding_ += rounding;
+  }
   void add(const LossSum& other) {
     sum_.add(other.sum_);
     rounding_ += other.rounding_;

@@ -21,21 +21,25 @@ inline double largest_scale(double largest) {
   return largest > 0 ? std::max(1.0, (1 - 1e-12) / largest) : std::numeric_limits<double>::infinity();
 }
 
-// A lower bound of the optimum: rounding is taken off. `v2_rounding` is a bound of that of v2.
+// A lower bound of the optimum: rounding is taken off. `v2_rounding` is a bound of that of v2, and `wrong` a further
+// one of each sum over rows, relative to it.
 struct ScaledDual {
   double v2 = 0;
   double v2_rounding = 0;
+  double wrong = 0;
 
   // The best value of linear * s - square * s^2 / 2 - v2 * s^2 / 2 for s up to `most`, where the first two are sums
   // over rows.
   double of_parabola(const LongSum& linear, const LongSum& square, double most) const {
-    const double bend = square.value() + v2;
-    if (!(bend > 0)) return 0;
-    const double best = linear.value() / bend;
+    const double curvature = square.value() + v2;
+    if (!(curvature > 0))
+      return std::isfinite(most) ? most * (linear.value() - 1.01 * terms_rounding(linear)) : 0;  // a line
+    const double best = linear.value() / curvature;
     const double scale = std::min(best, most);
     const double rounding =
         scale * terms_rounding(linear) + 0.5 * scale * scale * (terms_rounding(square) + v2_rounding);
-    const double value = scale == best ? 0.5 * linear.value() * scale : scale * (linear.value() - 0.5 * scale * bend);
+    const double value =
+        scale == best ? 0.5 * linear.value() * scale : scale * (linear.value() - 0.5 * scale * curvature);
     return value - 1.01 * rounding;
   }
   // `values` of the dual at this scale, v2 apart.
@@ -47,8 +51,8 @@ struct ScaledDual {
 
  private:
   // All terms have the same sign.
-  static double terms_rounding(const LongSum& sum) {
-    return sum.rounding() + kRoundingsPerTerm * kUnit * std::abs(sum.value());
+  double terms_rounding(const LongSum& sum) const {
+    return sum.rounding() + (kRoundingsPerTerm * kUnit + wrong) * std::abs(sum.value());
   }
 };
 
@@ -80,18 +84,19 @@ double best_scaled_dual(const L& loss, const ScaledDual& dual, const ForEachRow&
   for (int step = 0; step < kSteps; ++step) {
     LongSum values;
     double slope = 0;
-    double bend = dual.v2;
+    double curvature = dual.v2;
     for_each_row([&](double share, double cost) {
       if (scale * share <= 0) return;
       const ScaledDualTerm term = loss.scaled_dual(share, scale, cost);
       values.add(term.value);
       slope += term.slope;
-      bend += term.bend;
+      curvature += term.curvature;
     });
     slope -= scale * dual.v2;
     best = std::max(best, dual.of_values(values, scale));
     // Not all the way to the bound, from where Newton's method comes back but slowly.
-    const double next = std::clamp(bend > 0 ? scale + slope / bend : scale, 0.1 * scale, 0.2 * scale + 0.8 * most);
+    const double next =
+        std::clamp(curvature > 0 ? scale + slope / curvature : scale, 0.1 * scale, 0.2 * scale + 0.8 * most);
     if (std::abs(next - scale) < 1e-7 * scale) break;
     scale = next;
   }

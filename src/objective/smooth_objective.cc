@@ -59,11 +59,17 @@ auto visit_smooth(const AnyLoss& any, const Visitor& visitor) {
 }  // namespace
 
 SmoothObjective::SmoothObjective(const Problem& problem, const Task& task, size_t accumulators)
-    : problem_(problem), costs_(problem, task), begin_(row_begins(*problem.store)), accumulators_(accumulators) {
+
+    : problem_(problem),
+      costs_(problem, task),
+      free_(free_weight(problem)),
+      begin_(row_begins(*problem.store)),
+      accumulators_(accumulators) {
   rows_.resize(begin_.back());
   for (Accumulator& accumulator : accumulators_) {
     accumulator.cells.resize(weights());
     accumulator.diagonal.resize(weights());
+    if (problem.free_bias) accumulator.negative_v.resize(weights());
   }
 }
 
@@ -78,6 +84,8 @@ void SmoothObjective::begin_evaluation(std::span<const double> weights, bool on_
   for (Accumulator& accumulator : accumulators_) {
     std::fill(accumulator.cells.begin(), accumulator.cells.end(), Cell{.v = 0});
     std::fill(accumulator.diagonal.begin(), accumulator.diagonal.end(), 0.0F);
+    std::fill(accumulator.negative_v.begin(), accumulator.negative_v.end(), 0.0);
+    accumulator.balance = {};
   }
 }
 
@@ -112,8 +120,12 @@ void SmoothObjective::evaluate(const L& loss, const Chunk& chunk, std::span<RowS
     state.curvature = static_cast<float>(curvature);
     state.cost = static_cast<float>(cost);
     accumulator.totals.losses += cost * loss.value(margin);
+    if (problem_.free_bias)
+      accumulator.balance.add(loss, sign, alpha, cost, std::sqrt(squared_norm(row, problem_.bias)));
     if (alpha == 0 && curvature == 0) continue;
-    if constexpr (QuadraticDual<L>) {
+    if (problem_.free_bias) {
+      if (sign < 0) add_row(row, problem_.bias, -alpha, accumulator.negative_v);
+    } else if constexpr (QuadraticDual<L>) {
       accumulator.totals.alphas.add(loss.dual_linear(alpha, cost));
       accumulator.totals.squares.add(loss.dual_square(alpha, cost));
       accumulator.totals.largest = std::max(accumulator.totals.largest, alpha / loss.largest_alpha(cost));
@@ -215,7 +227,23 @@ LossSum SmoothObjective::saved_losses() const {
   return sum;
 }
 
+BalancedDual SmoothObjective::balanced() const {
+  BalancedDual all;
+  for (const Accumulator& accumulator : accumulators_) all.add(accumulator.balance);
+  return all;
+}
+
+double SmoothObjective::most_diagonal_of_bias() const {
+  const double curvature = visit_smooth(problem_.loss, [](const auto& loss) { return loss.most_curvature(); });
+  return curvature * balanced().costs() * problem_.bias * problem_.bias;
+}
+
 double SmoothObjective::dual(const SquaredNorm& v2) const {
+  if (problem_.free_bias) {
+    const BalancedDual dual = balanced();
+    const auto parts = static_cast<double>(accumulators_.size());
+    return visit_smooth(problem_.loss, [&](const auto& loss) { return dual.bound(loss, dual.shares(), v2, parts); });
+  }
   LongSum alphas;
   LongSum squares;
   double lengths = 0;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "objective/free_bias.h"
 #include "objective/problem.h"
 #include "objective/rounding.h"
 #include "store/blocks/block_source.h"
@@ -52,6 +53,8 @@ class SmoothObjective {
   };
   static constexpr uint64_t kBytesPerRow = sizeof(RowState);
   static constexpr uint64_t kBytesPerAccumulatedWeight = sizeof(Cell) + sizeof(float);
+  // Beside it if the bias is free: the part of v from rows of y = -1.
+  static constexpr uint64_t kBytesPerBalancedWeight = sizeof(double);
 
   // Chunk c adds to accumulator c modulo `accumulators`, whoever works on it: sums do not depend on how many threads
   // there are.
@@ -69,7 +72,7 @@ class SmoothObjective {
     for (Accumulator& accumulator : accumulators_) accumulator.cells[weight].pair = {direction, 0};
   }
   double direction(size_t weight) const { return double{accumulators_.front().cells[weight].pair.direction}; }
-  // The chunks of a block that belong to a accumulator. Lanes may be worked on by several threads.
+  // The chunks of a block that belong to an accumulator. Several threads may work on different accumulators.
   void add(const Block& block, size_t accumulator);
 
   // After an evaluation.
@@ -87,12 +90,22 @@ class SmoothObjective {
     for (const Accumulator& accumulator : accumulators_) sum += double{accumulator.diagonal[weight]};
     return sum;
   }
+  // If the bias is free: the duals of both sides, and v once they balance.
+  BalancedDual balanced() const;
+  double balanced_v(size_t weight, const BalancingShares& shares) const {
+    double negative = 0;
+    for (const Accumulator& accumulator : accumulators_) negative += accumulator.negative_v[weight];
+    return shares.v(v(weight), negative);
+  }
   // The best lower bound that the alphas, all multiplied by one number, give: the dual, with its rounding taken off.
+  // `v2`: of the weights that are penalized, balanced.
   double dual(const SquaredNorm& v2) const;
   void accept();
+  // If the bias is free: the most that its diagonal can be at any weights.
+  double most_diagonal_of_bias() const;
   // After a product, and the direction again.
   double product(size_t weight) const {
-    double sum = direction(weight);
+    double sum = weight == free_ ? 0 : direction(weight);
     for (const Accumulator& accumulator : accumulators_) sum += double{accumulator.cells[weight].pair.product};
     return sum;
   }
@@ -109,6 +122,7 @@ class SmoothObjective {
   struct Totals {
     double losses = 0;
     LossSum saved_losses = {};
+    // For the bound, unless the bias is free.
     LongSum alphas = {};   // sum of dual values, or of their linear parts ...
     LongSum squares = {};  // ... and of their quadratic parts, where the dual is quadratic
     double largest = 0;    // of alpha / the largest alpha allowed, likewise
@@ -128,7 +142,9 @@ class SmoothObjective {
   struct alignas(64) Accumulator {  // threads that write to two of them share no cache line
     std::vector<Cell> cells;
     std::vector<float> diagonal;
+    std::vector<double> negative_v;  // of rows of y = -1; none unless the bias is free
     Totals totals = {};
+    BalancedDual balance = {};
     RowBuffer buffer = {};
     std::array<RowBuffer, 2> buffers = {};
   };
@@ -146,6 +162,9 @@ class SmoothObjective {
         field(name + ".cells", member_of_each(accumulator.cells, &Cell::v));
       field(name + ".diagonal", std::span(accumulator.diagonal));
       field(name + ".totals", accumulator.totals);
+      if (!self.problem_.free_bias) continue;
+      field(name + ".negative_v", std::span(accumulator.negative_v));
+      field(name + ".balance", accumulator.balance);
     }
   }
   // All cells as that member of the union, which is as large as the cell.
@@ -163,6 +182,7 @@ class SmoothObjective {
 
   const Problem& problem_;
   const RowCost costs_;
+  const size_t free_;            // the weight without a penalty
   std::vector<uint64_t> begin_;  // where a chunk's rows begin among all
   std::vector<RowState> rows_;
   std::vector<Accumulator> accumulators_;

@@ -12,7 +12,7 @@ SparseDuals::SparseDuals(const Store& store)
       packed_(store.chunks().size()),
       at_(store.chunks().size(), 0) {
   counts_.assign(begin_.back(), 0);
-  rest_.assign(begin_.back(), 0);
+  passes_out_.assign(begin_.back(), 0);
 }
 
 void SparseDuals::fetch(std::span<const uint32_t> chunks) {
@@ -31,7 +31,7 @@ void SparseDuals::fetch(std::span<const uint32_t> chunks) {
 }
 
 void SparseDuals::set_row(uint32_t chunk, uint32_t row, std::span<const ClassDual> pairs) {
-  Place& place = places_[at_[chunk] + row];
+  PairsPlace& place = places_[at_[chunk] + row];
   const auto count = static_cast<uint16_t>(pairs.size());
   if (count > place.room) {  // what it leaves behind is gone when the pages are put back
     place.begin = static_cast<uint32_t>(open_.size());
@@ -54,11 +54,11 @@ void SparseDuals::put_back(std::span<const uint32_t> chunks) {
     packed.classes.reserve(total);
     packed.duals.reserve(total);
     for (uint32_t i = 0; i < rows; ++i) {
-      const std::span<const ClassDual> own = row(chunk, i);
-      counts_[begin_[chunk] + i] = static_cast<uint16_t>(own.size());
-      for (const ClassDual& one : own) {
-        packed.classes.push_back(static_cast<uint16_t>(one.number));
-        packed.duals.push_back(one.dual);
+      const std::span<const ClassDual> row_duals = row(chunk, i);
+      counts_[begin_[chunk] + i] = static_cast<uint16_t>(row_duals.size());
+      for (const ClassDual& dual : row_duals) {
+        packed.classes.push_back(static_cast<uint16_t>(dual.number));
+        packed.duals.push_back(dual.dual);
       }
     }
   }
@@ -74,7 +74,7 @@ SparseDuals::Page SparseDuals::page(size_t chunk) const {
 
 void SparseDuals::save(FieldWriter& to) const {
   to("counts", counts_);
-  to("rest", rest_);
+  to("rest", passes_out_);
   to.begin<uint16_t>("classes", pairs_);
   for (const Packed& packed : packed_) to.add_piece(std::span<const uint16_t>(packed.classes));
   to.begin<double>("duals", pairs_);
@@ -83,7 +83,7 @@ void SparseDuals::save(FieldWriter& to) const {
 
 void SparseDuals::restore(FieldReader& from) {
   from("counts", std::span(counts_));
-  from("rest", std::span(rest_));
+  from("rest", std::span(passes_out_));
   const uint64_t all = from.count<uint16_t>("classes");
   if (all != from.count<double>("duals")) from.refuse_value("duals");
   pairs_ = 0;

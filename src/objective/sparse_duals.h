@@ -44,7 +44,7 @@ class SparseDuals {
   void fetch(std::span<const uint32_t> chunks);
   void put_back(std::span<const uint32_t> chunks);
   std::span<const ClassDual> row(uint32_t chunk, uint32_t row) const {
-    const Place& place = places_[at_[chunk] + row];
+    const PairsPlace& place = places_[at_[chunk] + row];
     return {open_.data() + place.begin, place.count};
   }
   void set_row(uint32_t chunk, uint32_t row, std::span<const ClassDual> pairs);
@@ -57,8 +57,10 @@ class SparseDuals {
   };
   Page page(size_t chunk) const;
   // For how many passes a row still rests.
-  std::span<uint8_t> rest(size_t chunk) { return {rest_.data() + begin_[chunk], begin_[chunk + 1] - begin_[chunk]}; }
-  void wake_all() { std::fill(rest_.begin(), rest_.end(), uint8_t{0}); }
+  std::span<uint8_t> passes_out(size_t chunk) {
+    return {passes_out_.data() + begin_[chunk], begin_[chunk + 1] - begin_[chunk]};
+  }
+  void wake_all() { std::fill(passes_out_.begin(), passes_out_.end(), uint8_t{0}); }
 
   void save(FieldWriter& to) const;
   void restore(FieldReader& from);
@@ -68,7 +70,7 @@ class SparseDuals {
     std::vector<uint16_t> classes;
     std::vector<double> duals;
   };
-  struct Place {
+  struct PairsPlace {
     uint32_t begin = 0;  // in open_
     uint16_t count = 0;
     uint16_t room = 0;
@@ -77,12 +79,12 @@ class SparseDuals {
   size_t classes_ = 0;
   std::vector<size_t> begin_;  // where a chunk's rows begin among all
   std::vector<uint16_t> counts_;
-  std::vector<uint8_t> rest_;
+  std::vector<uint8_t> passes_out_;
   std::vector<Packed> packed_;
   uint64_t pairs_ = 0;
   // Of the open pages.
   std::vector<uint32_t> at_;  // where a chunk's rows begin among the places
-  std::vector<Place> places_;
+  std::vector<PairsPlace> places_;
   std::vector<ClassDual> open_;
 };
 

@@ -1,8 +1,8 @@
-// Where v does not fit the memory a certificate is made in ranges of features: it says the same.
+// Where v does not fit in memory a certificate is made in ranges of features: it says the same.
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "objective/certificate.h"
+#include "support/certify.h"
 #include "support/chunks.h"
 #include "support/memory_folder.h"
 #include "support/small_problems.h"
@@ -14,7 +14,7 @@ using namespace test;  // NOLINT: the tests' own words
 
 struct Certified {
   Certificate of_weights = {};
-  Certificate of_others = {};
+  Certificate of_mean = {};
   double drift = 0;
   std::vector<double> v = {};
 };
@@ -25,7 +25,7 @@ class Ranges : public testing::TestWithParam<std::tuple<const char*, double>> {
     Random random(9);
     for (size_t i = 0; i < problem_.weights(); ++i) {
       weights_.push_back(static_cast<float>(random.unit() - 0.5));
-      others_.push_back(static_cast<float>(random.unit() - 0.5));
+      mean_.push_back(static_cast<float>(random.unit() - 0.5));
     }
   }
   // Some at 0, some at the bound, most between.
@@ -38,35 +38,36 @@ class Ranges : public testing::TestWithParam<std::tuple<const char*, double>> {
     EXPECT_EQ(certifier.passes(), (problem_.weights() + features_at_once - 1) / features_at_once);
     Certified found;
     for (size_t pass = 0; pass < certifier.passes(); ++pass) {
-      certifier.begin_pass(pass, weights_, others_);
+      certifier.begin_pass(pass, weights_, mean_);
       RowBuffer buffer;
       for (uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
         duals.fetch(std::vector<uint32_t>{chunk});
         const size_t rows = chunks_[chunk].rows();
         for (size_t row = 0; pass == 0 && row < rows; row += 3)
-          certifier.add(certifier.sums_of(chunks_[chunk], row, std::min(rows, row + 3), duals.page(chunk), buffer));
+          certifier.add(
+              sums_of(certifier, problem_, weights_, chunks_[chunk], row, std::min(rows, row + 3), duals.page(chunk)));
         // In two parts, as two threads would.
         const size_t features = certifier.range().v.size();
         certifier.add_to_v(chunks_[chunk], duals.page(chunk), 0, features / 2, buffer);
         certifier.add_to_v(chunks_[chunk], duals.page(chunk), features / 2, features, buffer);
       }
       certifier.end_pass();
-      const Certifier::Range range = certifier.range();
+      const Certifier::FeatureRange range = certifier.range();
       EXPECT_EQ(range.begin, found.v.size());
       EXPECT_LE(range.v.size(), features_at_once);
       found.v.insert(found.v.end(), range.v.begin(), range.v.end());
     }
     found.of_weights = certifier.finish();
-    found.of_others = certifier.finish_others();
+    found.of_mean = certifier.finish_mean();
     found.drift = certifier.drift();
     return found;
   }
   static void expect_same(const Certified& found, const Certified& expected) {
     constexpr double kRounding = 1e-14;
     EXPECT_EQ(found.of_weights.primal, expected.of_weights.primal);
-    EXPECT_EQ(found.of_others.primal, expected.of_others.primal);
+    EXPECT_EQ(found.of_mean.primal, expected.of_mean.primal);
     EXPECT_NEAR(found.of_weights.dual, expected.of_weights.dual, kRounding * std::abs(expected.of_weights.dual));
-    EXPECT_NEAR(found.of_others.dual, expected.of_others.dual, kRounding * std::abs(expected.of_others.dual));
+    EXPECT_NEAR(found.of_mean.dual, expected.of_mean.dual, kRounding * std::abs(expected.of_mean.dual));
     EXPECT_NEAR(found.drift, expected.drift, kRounding * expected.drift);
     EXPECT_EQ(found.v, expected.v);
   }
@@ -77,7 +78,7 @@ class Ranges : public testing::TestWithParam<std::tuple<const char*, double>> {
   const std::vector<Chunk> chunks_ = chunks_of(store_);
   const Problem problem_ = problem_for(store_, std::get<0>(GetParam()), 0.7, std::get<1>(GetParam()));
   std::vector<float> weights_;
-  std::vector<float> others_;
+  std::vector<float> mean_;
 };
 
 TEST_P(Ranges, OfAnySizeGiveTheCertificateOfAllAtOnce) {
@@ -86,9 +87,9 @@ TEST_P(Ranges, OfAnySizeGiveTheCertificateOfAllAtOnce) {
   const Certified whole = certify(duals, problem_.weights());
   EXPECT_GT(whole.drift, 0);
   EXPECT_LT(whole.of_weights.dual, whole.of_weights.primal);
-  EXPECT_NE(whole.of_weights.primal, whole.of_others.primal);
+  EXPECT_NE(whole.of_weights.primal, whole.of_mean.primal);
   // Each is lowered by the rounding of its own primal.
-  EXPECT_NEAR(whole.of_weights.dual, whole.of_others.dual, 1e-11 * std::abs(whole.of_weights.dual));
+  EXPECT_NEAR(whole.of_weights.dual, whole.of_mean.dual, 1e-11 * std::abs(whole.of_weights.dual));
   for (const size_t at_once : {size_t{1}, size_t{2}, size_t{7}, problem_.weights() - 1}) {
     SCOPED_TRACE(testing::Message() << at_once << " features at once");
     expect_same(certify(duals, at_once), whole);
@@ -139,14 +140,14 @@ TEST_P(Ranges, MarginsAndABoundOnTheDriftGiveTheSameDual) {
     Certifier certifier(problem_, problem_.tasks[0], 1, bound);
     EXPECT_EQ(certifier.passes(), 1U);
     EXPECT_FALSE(certifier.makes_v());
-    certifier.begin_pass(0, weights_, others_);
-    RowBuffer buffer;
+    certifier.begin_pass(0, weights_, mean_);
     for (uint32_t chunk = 0; chunk < chunks_.size(); ++chunk)
-      certifier.add(certifier.sums_of(chunks_[chunk], 0, chunks_[chunk].rows(), duals.page(chunk), buffer));
+      certifier.add(
+          sums_of(certifier, problem_, weights_, chunks_[chunk], 0, chunks_[chunk].rows(), duals.page(chunk)));
     certifier.end_pass();
     const Certificate found = certifier.finish();
     EXPECT_NEAR(found.primal, whole.of_weights.primal, 1e-12 * whole.of_weights.primal);
-    EXPECT_EQ(certifier.finish_others().primal > found.primal, whole.of_others.primal > whole.of_weights.primal);
+    EXPECT_EQ(certifier.finish_mean().primal > found.primal, whole.of_mean.primal > whole.of_weights.primal);
     const double expected = whole.of_weights.dual - 0.5 * (looser * looser - 1) * drift2;
     EXPECT_LE(found.dual, whole.of_weights.dual + 1e-9 * std::abs(expected));
     // The drift here is as long as w itself, so that the hundredth that is added for the bound's own rounding shows.

@@ -21,7 +21,7 @@ class DualsInAFile : public testing::Test {
   static double number(uint32_t chunk, size_t row, uint32_t version) {
     return 1000.0 * version + 10 * chunk + static_cast<double>(row) + 0.125;
   }
-  static uint8_t rest(uint32_t chunk, size_t row, uint32_t version) {
+  static uint8_t passes_out(uint32_t chunk, size_t row, uint32_t version) {
     return static_cast<uint8_t>(40 * version + 8 * chunk + row);
   }
   static void write(Duals& duals, const std::vector<uint32_t>& chunks, uint32_t version) {
@@ -29,7 +29,7 @@ class DualsInAFile : public testing::Test {
     for (const uint32_t chunk : chunks)
       for (size_t row = 0; row < duals.page(chunk).size(); ++row) {
         duals.page(chunk)[row] = number(chunk, row, version);
-        duals.rest(chunk)[row] = rest(chunk, row, version);
+        duals.passes_out(chunk)[row] = passes_out(chunk, row, version);
       }
     duals.put_back(chunks, version);
   }
@@ -37,10 +37,11 @@ class DualsInAFile : public testing::Test {
     duals.fetch(chunks);
     for (const uint32_t chunk : chunks) {
       ASSERT_EQ(duals.page(chunk).size(), chunk == 3 ? 5U : 7U);
-      ASSERT_EQ(duals.rest(chunk).size(), duals.page(chunk).size());
+      ASSERT_EQ(duals.passes_out(chunk).size(), duals.page(chunk).size());
       for (size_t row = 0; row < duals.page(chunk).size(); ++row) {
         EXPECT_EQ(duals.page(chunk)[row], version == 0 ? 0 : number(chunk, row, version)) << chunk << ", row " << row;
-        EXPECT_EQ(duals.rest(chunk)[row], version == 0 ? 0 : rest(chunk, row, version)) << chunk << ", row " << row;
+        EXPECT_EQ(duals.passes_out(chunk)[row], version == 0 ? 0 : passes_out(chunk, row, version))
+            << chunk << ", row " << row;
       }
     }
   }
@@ -180,15 +181,15 @@ TEST(DualsInMemory, AreAllAtHandAllTheTime) {
   Duals duals(store);
   EXPECT_FALSE(duals.in_file());
   ASSERT_EQ(duals.all().size(), kRows);
-  ASSERT_EQ(duals.all_rests().size(), kRows);
+  ASSERT_EQ(duals.all_passes_out().size(), kRows);
   for (const double alpha : duals.all()) EXPECT_EQ(alpha, 0);
   duals.fetch(std::vector<uint32_t>{1});
   duals.page(3)[4] = 2.5;
-  duals.rest(3)[4] = 9;
+  duals.passes_out(3)[4] = 9;
   duals.put_back(std::vector<uint32_t>{1}, 7);
   duals.fetch(std::vector<uint32_t>{0});
   EXPECT_EQ(duals.all().back(), 2.5);
-  EXPECT_EQ(duals.all_rests().back(), 9);
+  EXPECT_EQ(duals.all_passes_out().back(), 9);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST_F(SparseDualsTest, WithClassesThatTheStoreDoesNotHaveDoNotComeBack) {
 TEST_F(SparseDualsTest, ComeBackFromASnapshot) {
   classes_ = store_.info().labels.size();
   change(10);
-  duals_.rest(1)[2] = 2;
+  duals_.passes_out(1)[2] = 2;
   SnapshotWriter file(folder_ / "STATE");
   FieldWriter to(file);
   to("duals", duals_);
@@ -107,9 +107,9 @@ TEST_F(SparseDualsTest, ComeBackFromASnapshot) {
   from("duals", found);
   from.finish();
   expect_as_set(found);
-  EXPECT_EQ(found.rest(1)[2], 2);
+  EXPECT_EQ(found.passes_out(1)[2], 2);
   found.wake_all();
-  EXPECT_EQ(found.rest(1)[2], 0);
+  EXPECT_EQ(found.passes_out(1)[2], 0);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace linblock {
 double Logistic::dual_step(double alpha, double margin, double norm2, double cost) const {
   constexpr int kMostSteps = 100;
   constexpr double kShrink = 0.1;
-  // Minimise  a/2 (z - old)^2 + b (z - old) + z log z + (cost - z) log(cost - z)  over z: alpha itself, or its
+  // Minimize  a/2 (z - old)^2 + b (z - old) + z log z + (cost - z) log(cost - z)  over z: alpha itself, or its
   // complement with the sign of the margin turned.
   const bool complement = margin * 1.0 + 0.5 * norm2 * (cost - 2 * alpha) < 0;
   const double sign = complement ? -1 : 1;

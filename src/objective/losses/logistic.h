@@ -44,13 +44,13 @@ struct Logistic {
   // algorithm 5: Newton steps in whichever of alpha and cost - alpha ends below cost / 2, where the logarithm is steep.
   double dual_step(double alpha, double margin, double norm2, double cost) const;
   ScaledDualTerm scaled_dual(double share, double scale, double cost) const {
-    const double own = std::min(1.0, scale * share);
-    const double rest = 1 - own;
-    if (own <= 0) return {};
-    ScaledDualTerm term{.value = cost * entropy(std::min(own, rest))};
-    if (rest <= 0) return term;
-    term.slope = cost * share * std::log(rest / own);
-    term.bend = cost * share / (scale * rest);
+    const double fraction = std::min(1.0, scale * share);
+    const double complement = 1 - fraction;
+    if (fraction <= 0) return {};
+    ScaledDualTerm term{.value = cost * entropy(std::min(fraction, complement))};
+    if (complement <= 0) return term;
+    term.slope = cost * share * std::log(complement / fraction);
+    term.curvature = cost * share / (scale * complement);
     return term;
   }
   double smallest_useful_cost(double sum) const { return 1 / sum; }

@@ -88,7 +88,7 @@ concept QuadraticDual = Loss<L> && L::kDualForm == DualForm::quadratic&& require
 struct ScaledDualTerm {
   double value = 0;
   double slope = 0;
-  double bend = 0;
+  double curvature = 0;
 };
 template <class L>
 concept GeneralDual = Loss<L> && L::kDualForm == DualForm::general&& requires(const L loss, double x) {

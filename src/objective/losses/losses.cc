@@ -48,12 +48,13 @@ LiblinearNames liblinear_names(const AnyLoss& loss) {
 }
 
 bool liblinear_has_probabilities(std::string_view solver_type) {
-  bool found = false;
+  bool has_probabilities = false;
   Losses::for_each([&]<class L>(std::type_identity<L>) {
     const LiblinearNames names = L::kLiblinear;
-    if (names.exact && L::kProbabilities && (solver_type == names.primal || solver_type == names.dual)) found = true;
+    if (names.exact && L::kProbabilities && (solver_type == names.primal || solver_type == names.dual))
+      has_probabilities = true;
   });
-  return found;
+  return has_probabilities;
 }
 
 double outlier_margin(const AnyLoss& loss, double s) {
