@@ -9,11 +9,12 @@
 #include "solve/dual/dual.h"
 #include "solve/indexed/indexed.h"
 #include "solve/multiclass/crammer_singer.h"
+#include "solve/multiclass/softmax.h"
 #include "solve/newton/newton.h"
 
 namespace linblock {
 
-using Methods = List<Dual, Pegasos, Average, Subsample, CrammerSinger, Newton, Primal, Cmls, Indexed>;
+using Methods = List<Dual, Pegasos, Average, Subsample, CrammerSinger, Newton, Primal, Cmls, Indexed, Softmax>;
 using AnyMethod = Methods::Any;
 
 inline std::string_view name_of(const AnyMethod& method) { return Methods::kNames[method.index()]; }

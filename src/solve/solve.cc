@@ -22,6 +22,8 @@ void check_problem(const Problem& problem, const AnyMethod& method) {
            problem.store->path(), labels.begin()->first);
     if (!(task.cost > 0) || !std::isfinite(task.cost)) fail(ErrorKind::usage, "the cost must be a positive number");
   }
+  if (problem.free_bias && !(problem.bias > 0 && abilities_of(method).free_bias))
+    fail(ErrorKind::usage, "{} cannot leave a bias of {} out of the penalty", name_of(method), problem.bias);
   if (problem.truncate) check_truncated(method, *problem.truncate);
 }
 
@@ -48,7 +50,7 @@ size_t tasks_at_once(const Problem& problem, const SolveOptions& options, const 
     part.tasks.assign(problem.tasks.begin(), problem.tasks.begin() + static_cast<ptrdiff_t>(tasks));
     try {
       const Plan plan = make_plan(part, options, context);
-      return duals_in_file || !plan.duals_in_file;
+      return !plan.crowded && (duals_in_file || !plan.duals_in_file);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::memory) throw;
       return false;
@@ -72,6 +74,8 @@ Rows::As rows_of(const Problem& problem, const Context& context, const Plan& pla
   return {.store = problem.store,
           .held = plan.rows,
           .window_bytes = plan.window_bytes,
+          // Before another pass begins the rest may be for v, and all of it for pages of the index.
+          .kept_bytes = plan.index ? 0 : plan.certify_window_bytes,
           .team = context.team,
           .decode_blocks = problem.tasks.size() > 1};
 }

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "solve/dual/batch_choice.h"
 #include "solve/solve.h"
+#include "support/certify.h"
 #include "support/small_problems.h"
 
 namespace linblock {
@@ -182,7 +183,7 @@ RC_GTEST_PROP(Batches, CertifyWhatVWouldCertify, ()) {
     Chunk chunk;
     store.read(number, chunk);
     const auto duals = std::as_const(solutions.front().duals).page(number);
-    certifier.add(certifier.sums_of(chunk, 0, chunk.rows(), duals, buffer));
+    certifier.add(sums_of(certifier, problem, solutions.front().weights, chunk, 0, chunk.rows(), duals));
     certifier.add_to_v(chunk, duals, 0, problem.weights(), buffer);
   }
   certifier.end_pass();

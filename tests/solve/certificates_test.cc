@@ -151,6 +151,29 @@ TEST_P(Certificates, SeenOnTheWayAreBoundsToo) {
   EXPECT_GE(seen, 1);
 }
 
+// A certificate without v is cheaper; a caller who wants v gets one in each.
+TEST_P(Certificates, AreCountedByWhatTheyTook) {
+  const Data data = make_data(300, 8, 6);
+  const Store store = write_store(folder_, data, 30);
+  const auto made = [&](bool wants_v) {
+    uint64_t seen = 0;
+    Context context{.wants_v = wants_v};
+    context.observer.pass = [&](const PassReport& pass) { seen += pass.certified ? 1 : 0; };
+    std::vector<Solution> solutions;
+    const Summary summary =
+        solve(problem_for(store, GetParam(), 1), {.method = Dual{.inner = 1}, .tolerance = 1e-3, .max_passes = 500},
+              solutions, context);
+    EXPECT_EQ(summary.certificates_made.all, seen);
+    return summary.certificates_made;
+  };
+  const CertificatesMade with = made(true);
+  EXPECT_GE(with.all, 1U);
+  EXPECT_EQ(with.without_v, 0U);
+  const CertificatesMade without = made(false);
+  EXPECT_GE(without.without_v, 1U);
+  EXPECT_LE(without.without_v, without.all);
+}
+
 // Where the dual is a small difference of huge sums, rounding must not make the gap look smaller than it is.
 TEST_P(Certificates, NeverPromiseMoreThanIsTrueAtAnyCost) {
   int finite = 0;

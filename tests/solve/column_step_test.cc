@@ -14,8 +14,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A column against rows of three classes, some of which a task does not see.
 struct Rows {
-  explicit Rows(uint32_t seed, double reach = 2) : random(seed) {
-    std::uniform_real_distribution<double> products(-reach, reach);
+  explicit Rows(uint32_t seed, double largest = 2) : random(seed) {
+    std::uniform_real_distribution<double> products(-largest, largest);
     std::normal_distribution<float> normal;
     for (uint32_t place = 0; place < 60; ++place) {
       classes.push_back(static_cast<uint16_t>(random() % 3));
@@ -66,27 +66,26 @@ using AllColumns = testing::Types<PlainColumns<SquaredHinge>, PlainColumns<Logis
 TYPED_TEST_SUITE(AnyColumnsTest, AllColumns);
 
 template <class Columns, class Piece>
-void expect_true_slopes(uint32_t seed, Piece (Rows::*piece_of)() const) {
+void expect_true_derivatives(uint32_t seed, Piece (Rows::*piece_of)() const) {
   const Columns columns{};
   const Rows plain(seed);
   Rows rows(seed);
   keep_as(columns, rows);
   const auto piece = (plain.*piece_of)();
   ColumnDerivatives sums;
-  columns.add_slopes(piece, rows.view(), sums);
+  columns.add_derivatives(piece, rows.view(), sums);
   const double h = 1e-5;
   const auto at = [&](double step) { return losses_at(columns.loss, plain, piece, step); };
-  EXPECT_NEAR(sums.slope, (at(h) - at(-h)) / (2 * h), 1e-5 * (1 + std::abs(sums.slope)));
+  EXPECT_NEAR(sums.gradient, (at(h) - at(-h)) / (2 * h), 1e-5 * (1 + std::abs(sums.gradient)));
   // No row is so near the corner of the squared hinge that h would reach it.
-  EXPECT_NEAR(sums.bend, (at(h) - 2 * at(0) + at(-h)) / (h * h), 2e-4 * (1 + sums.bend));
-  double squares = 0;
+  EXPECT_NEAR(sums.curvature, (at(h) - 2 * at(0) + at(-h)) / (h * h), 2e-4 * (1 + sums.curvature));
+  double bound = 0;
   for (size_t k = 0; k < piece.count; ++k) {
     const size_t place = piece.place(k);
     if (!std::isinf(plain.states[place]))
-      squares +=
-          plain.sides[plain.classes[place]].cost * double{plain.weights[place]} * piece.value(k) * piece.value(k);
+      bound += plain.sides[plain.classes[place]].cost * double{plain.weights[place]} * piece.value(k) * piece.value(k);
   }
-  EXPECT_NEAR(sums.squares, squares, 1e-12 * (1 + squares));
+  EXPECT_NEAR(sums.bound, bound, 1e-12 * (1 + bound));
   for (const double step : {0.3, -1.7}) {
     EXPECT_NEAR(columns.loss_change(piece, rows.view(), step).change, at(step) - at(0), 1e-10 * (at(step) + at(0)));
   }
@@ -95,9 +94,9 @@ void expect_true_slopes(uint32_t seed, Piece (Rows::*piece_of)() const) {
 TYPED_TEST(AnyColumnsTest, SlopesAndChangesAreThoseOfTheLosses) {
   for (uint32_t seed = 1; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
-    expect_true_slopes<TypeParam>(seed, &Rows::piece);
-    expect_true_slopes<TypeParam>(seed, &Rows::equal_piece);
-    expect_true_slopes<TypeParam>(seed, &Rows::bias);
+    expect_true_derivatives<TypeParam>(seed, &Rows::piece);
+    expect_true_derivatives<TypeParam>(seed, &Rows::equal_piece);
+    expect_true_derivatives<TypeParam>(seed, &Rows::bias);
   }
 }
 
@@ -117,9 +116,9 @@ TYPED_TEST(AnyColumnsTest, EveryStepDecreasesEnough) {
   int looked = 0;
   int shortened = 0;
   for (uint32_t seed = 1; seed < 3000; ++seed) {
-    const double reach = seed % 3 == 0 ? 30 : 3;
-    const Rows plain(seed, reach);
-    Rows rows(seed, reach);
+    const double largest = seed % 3 == 0 ? 30 : 3;
+    const Rows plain(seed, largest);
+    Rows rows(seed, largest);
     // Columns of a few rows far from the margin are where Newton's method goes too far.
     if (seed % 2 == 0)
       for (auto* some : {&rows, const_cast<Rows*>(&plain)})
@@ -129,7 +128,7 @@ TYPED_TEST(AnyColumnsTest, EveryStepDecreasesEnough) {
     const double weight = seed % 5 == 0 ? 20 * weights(rows.random) : weights(rows.random);
     const MixedPiece piece = plain.piece();
     ColumnDerivatives sums;
-    columns.add_slopes(piece, rows.view(), sums);
+    columns.add_derivatives(piece, rows.view(), sums);
     const auto change_of = [&](double step) { return columns.loss_change(piece, rows.view(), step); };
     const ColumnStep found = newton_step(weight, sums, columns.bound(), change_of);
     const auto objective = [&](double step) {
@@ -137,7 +136,7 @@ TYPED_TEST(AnyColumnsTest, EveryStepDecreasesEnough) {
     };
     const double before = objective(0);
     EXPECT_LE(objective(found.step) - before, -kSufficientDecrease * found.step * found.step + 1e-9 * before) << seed;
-    EXPECT_EQ(found.full, found.step == -(weight + sums.slope) / (1 + sums.bend)) << seed;
+    EXPECT_EQ(found.full, found.step == -(weight + sums.gradient) / (1 + sums.curvature)) << seed;
     vouched += found.saved > 0 ? 1 : 0;
     looked += found.evaluations > 0 ? 1 : 0;
     shortened += found.full ? 0 : 1;
@@ -214,9 +213,9 @@ TEST(NewtonStep, GrowthIsABound) {
 TEST(NewtonStep, StaysWhereTheSlopeIsZeroOrNoNumber) {
   const auto none = [](double) { return LossChange{}; };
   EXPECT_EQ(newton_step(0, {}, {}, none).step, 0);
-  EXPECT_EQ(newton_step(1, {.slope = -1}, {}, none).step, 0);
-  EXPECT_EQ(newton_step(1, {.slope = std::nan("")}, {}, none).step, 0);
-  EXPECT_EQ(newton_step(1, {.slope = 1, .bend = kInfinity, .squares = kInfinity}, {}, none).step, 0);
+  EXPECT_EQ(newton_step(1, {.gradient = -1}, {}, none).step, 0);
+  EXPECT_EQ(newton_step(1, {.gradient = std::nan("")}, {}, none).step, 0);
+  EXPECT_EQ(newton_step(1, {.gradient = 1, .curvature = kInfinity, .bound = kInfinity}, {}, none).step, 0);
 }
 
 }  // namespace

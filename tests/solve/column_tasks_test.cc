@@ -213,7 +213,7 @@ TEST(ColumnTasks, ATaskHasTheBitsThatItWouldHaveAlone) {
 TEST(ColumnTasks, WeightsStandUnderTheStoresFeatureNumbers) {
   const Folder folder;
   const Data data = make_data(80, 200, 9, 0.1);
-  // Feature 150 and its neighbours are the frequent ones, and have the first numbers.
+  // Feature 150 and its neighbors are the frequent ones, and have the first numbers.
   std::vector<uint32_t> sample;
   for (uint32_t i = 0; i < 128; ++i)
     for (uint32_t times = 0; times < i + 2; ++times) sample.push_back(73 + i);

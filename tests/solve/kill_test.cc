@@ -93,7 +93,7 @@ TEST_P(TrainKill, AtAnyMomentChangesNoBitOfTheModel) {
       std::this_thread::sleep_for(std::chrono::duration<double>((0.4 + 0.02 * life) * seconds * random.unit()));
       process.kill();
       const Ended end = process.wait();
-      if (end.errors.find("going on from the checkpoint") != std::string::npos) ++resumed;
+      if (end.errors.find("resuming from the checkpoint") != std::string::npos) ++resumed;
       done = end.exit_code == 0;
       if (done) continue;
       ASSERT_EQ(end.signal, SIGKILL) << "exit code " << end.exit_code << ": " << end.errors;

@@ -125,7 +125,15 @@ TEST_F(TrainMemory, HoldsForTwentyTasksOfTinyRows) {
 TEST_F(TrainMemory, HoldsFromTextToTestedModel) {
   const std::string text = documents("data.svm", 100000, {"--features", "20000"});
   expect_held(in_sixteen_megabytes({"train", text, "-o", folder_ / "model", "--test", text}));
-  expect_held(in_sixteen_megabytes({"predict", folder_ / "model", text, "-o", folder_ / "predicted"}));
+  // What decompresses test rows is gone before training begins.
+  const std::string few = documents("few.svm", 10000, {"--features", "20000"});
+  for (const char* tool : {"gzip -k", "bzip2 -k", "zstd -q -k"})
+    ASSERT_EQ(std::system((std::string(tool) + " " + few).c_str()), 0);
+  for (const char* ending : {".gz", ".bz2", ".zst"})
+    expect_held(in_sixteen_megabytes({"train", text, "-o", folder_ / "model", "--test", few + ending}));
+  for (const char* threads : {"1", "2", "16"})
+    expect_held(in_sixteen_megabytes(
+        {"predict", folder_ / "model", text, "-o", folder_ / "predicted", "--scores", "--threads", threads}));
 }
 
 // What cannot be held is refused before training, with the exit code for it and the numbers.

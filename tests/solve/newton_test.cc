@@ -1,6 +1,9 @@
-// Trust-region Newton: the reference optimum to 1e-8, whatever the blocks, tasks, costs and starts.
+// Newton's method: the reference optimum to 1e-8, whatever the blocks, tasks, costs and starts.
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "base/memory.h"
 #include "solve/solve.h"
 #include "support/errors.h"
 #include "support/stopping.h"
@@ -36,9 +39,12 @@ TEST_P(NewtonWith, ReachesTheReferenceOptimumOfEveryTask) {
   EXPECT_EQ(summary.termination, Termination::converged);
   for (size_t i = 0; i < costs.size(); ++i) {
     const double best = reference(loss(), dense(data, costs[i], 1, {}, static_cast<int32_t>(i) + 1));
-    EXPECT_NEAR(summary.certificates[i].primal, best, 1e-8 * best) << "task " << i;
+    // Weights are saved as floats: at its corner the hinge shows that. Its dual values are not rounded.
+    const double floats = loss() == "hinge" ? 5e-8 : 1e-8;
+    EXPECT_NEAR(summary.certificates[i].primal, best, floats * best) << "task " << i;
     EXPECT_LE(summary.certificates[i].dual, best * (1 + 1e-9)) << "task " << i;
-    EXPECT_LE(summary.certificates[i].gap(), 1e-8) << "task " << i;
+    EXPECT_GE(summary.certificates[i].dual, best * (1 - 1e-8)) << "task " << i;
+    EXPECT_LE(summary.certificates[i].gap(), floats) << "task " << i;
   }
 }
 
@@ -57,11 +63,14 @@ TEST_P(NewtonWith, ComesToTheSameOptimumAsTheDualMethod) {
 
 // "squared-hinge" as a part of a test's name.
 std::string loss_title(const std::string& loss) {
-  return loss == "logistic" ? "Logistic" : loss == "huber-hinge" ? "HuberHinge" : "SquaredHinge";
+  return loss == "hinge"         ? "Hinge"
+         : loss == "logistic"    ? "Logistic"
+         : loss == "huber-hinge" ? "HuberHinge"
+                                 : "SquaredHinge";
 }
 
 INSTANTIATE_TEST_SUITE_P(Chunks, NewtonWith,
-                         testing::Combine(testing::Values("squared-hinge", "logistic", "huber-hinge"),
+                         testing::Combine(testing::Values("hinge", "squared-hinge", "logistic", "huber-hinge"),
                                           testing::Values(1U, 7U, 1000U)),
                          [](const auto& one) {
                            return loss_title(std::get<0>(one.param)) + std::to_string(std::get<1>(one.param));
@@ -119,8 +128,9 @@ TEST_P(NewtonOn, NeverLetsTheObjectiveRiseFromAnyStart) {
     double last = std::numeric_limits<double>::infinity();
     Context context;
     context.observer.pass = [&](const PassReport& report) {
-      // The last one is of the weights as floats.
-      EXPECT_LE(report.primal_estimate, last * (1 + (report.certified ? 1e-9 : 1e-12)));
+      // The last one is of the weights as floats, which at the corner of the hinge says more.
+      const double floats = loss() == "hinge" ? 1e-7 : 1e-9;
+      EXPECT_LE(report.primal_estimate, last * (1 + (report.certified ? floats : 1e-12)));
       last = report.primal_estimate;
     };
     EXPECT_NEAR(solved(problem, kTight, context).total().primal, best, 1e-8 * best) << "from a start of size " << size;
@@ -134,7 +144,11 @@ TEST_P(NewtonOn, BeginsWithTheWeightsItIsGiven) {
   const int cold = solved(problem).passes;
   const int warm = solved(problem, {.method = Newton{}, .tolerance = 1e-6}).passes;
   EXPECT_GT(cold, 5);
-  EXPECT_EQ(warm, 1);
+  // What the duals were is not in the weights of the hinge: its bound takes some more readings.
+  if (loss() == "hinge")
+    EXPECT_LE(warm, cold / 2);
+  else
+    EXPECT_EQ(warm, 1);
 }
 
 TEST_P(NewtonOn, FinishesWhatTheDualMethodBegan) {
@@ -143,9 +157,11 @@ TEST_P(NewtonOn, FinishesWhatTheDualMethodBegan) {
   const Problem problem = problem_for(store, loss(), 100);
   const Summary begun = solved(problem, {.tolerance = 1e-9, .max_passes = 3});
   ASSERT_EQ(begun.termination, Termination::pass_limit);
-  const Summary finished = solved(problem);
+  // At its corner the hinge cannot be told more closely from weights that are floats.
+  const double tolerance = loss() == "hinge" ? 1e-7 : 1e-9;
+  const Summary finished = solved(problem, {.method = Newton{}, .tolerance = tolerance});
   EXPECT_EQ(finished.termination, Termination::converged);
-  EXPECT_LE(finished.largest_gap(), 1e-9);
+  EXPECT_LE(finished.largest_gap(), tolerance);
 }
 
 TEST_P(NewtonOn, TakenUpAfterEveryBlockEndsWithTheSameBits) {
@@ -243,34 +259,142 @@ TEST_P(NewtonOn, TwoRowsAndOneFeature) {
   EXPECT_NEAR(solved(problem_for(store, loss(), 5)).total().primal, best, 1e-8 * best);
 }
 
-INSTANTIATE_TEST_SUITE_P(Losses, NewtonOn, testing::Values("squared-hinge", "logistic", "huber-hinge"),
+INSTANTIATE_TEST_SUITE_P(Losses, NewtonOn, testing::Values("hinge", "squared-hinge", "logistic", "huber-hinge"),
                          [](const auto& one) { return loss_title(one.param); });
-
-TEST(Newton, RefusesALossWithACorner) {
-  const MemoryFolder folder;
-  const Store store = write_store(folder, make_data(10, 2, 1), 10);
-  std::vector<Solution> solutions;
-  EXPECT_THAT([&] { solve(problem_for(store, "hinge", 1), kTight, solutions); },
-              fails_with(ErrorKind::usage, "newton needs a smooth loss, and hinge is none"));
-}
 
 TEST(Newton, RefusesTooLittleMemoryWithTheNumbers) {
   const MemoryFolder folder;
-  const Store store = write_store(folder, make_data(1000, 2, 1), 100);
   std::vector<Solution> solutions;
-  EXPECT_THAT([&] { solve(problem_for(store, "logistic", 1), kTight, solutions, {.memory_bytes = 6 << 20}); },
+  const Store few_rows = write_store(folder, make_data(1000, 200, 1), 100);
+  EXPECT_THAT([&] { solve(problem_for(few_rows, "logistic", 1), kTight, solutions, {.memory_bytes = 6 << 20}); },
               fails_with(ErrorKind::memory, "margins of 1,000 rows"));
+  const MemoryFolder other;
+  const Store many_rows = write_store(other, make_data(1000, 2, 1), 100);
+  EXPECT_THAT([&] { solve(problem_for(many_rows, "hinge", 1), kTight, solutions, {.memory_bytes = 6 << 20}); },
+              fails_with(ErrorKind::memory, "centres of 1,000 rows"));
 }
 
-// One accumulator where two would not leave room for the rows.
-TEST(Newton, PrefersRowsInMemoryToSumsSideBySide) {
+// Where features are many, the order of sums follows from the data alone.
+TEST(Newton, GivesTheSameBitsInAnyMemoryAndForTasksAloneOrTogether) {
+  const MemoryFolder folder;
+  const Store store = write_store(folder, make_classes(4000, 400, 3, 3), 100);
+  for (const char* loss : {"logistic", "squared-hinge"}) {
+    const Problem all = tasks_for(store, loss, {1, 1, 1});
+    std::vector<Solution> together;
+    const SolveOptions options{.method = Newton{}, .tolerance = 1e-5};
+    const Summary summary = solve(all, options, together);
+    EXPECT_EQ(summary.termination, Termination::converged);
+    EXPECT_GE(summary.plan.accumulators, 2U);
+    for (size_t i = 0; i < together.size(); ++i) {
+      const Problem one = only_task(all, i);
+      uint64_t least = kProgramBytes;
+      const auto fits = [&] {
+        try {
+          make_plan(one, Newton{}, {.memory_bytes = least});
+          return true;
+        } catch (const Error&) {
+          return false;
+        }
+      };
+      while (!fits()) least += uint64_t{64} << 10;
+      for (const uint64_t memory : {least, uint64_t{1} << 30}) {
+        std::vector<Solution> alone;
+        const Summary found = solve(one, options, alone, {.memory_bytes = memory, .team = memory == least ? 3U : 1U});
+        EXPECT_EQ(found.plan.rows == RowsHeld::streamed, memory == least);
+        EXPECT_EQ(found.plan.accumulators, summary.plan.accumulators);
+        EXPECT_EQ(alone[0].weights, together[i].weights) << loss << ", task " << i << ", memory " << memory;
+      }
+    }
+  }
+}
+
+// Every alpha is at its bound, and no row is free: what is minimized is quadratic plus linear.
+TEST(Newton, NeedsNoFreeRow) {
+  const MemoryFolder folder;
+  const Data data = make_data(200, 8, 3);
+  const Store store = write_store(folder, data, 50);
+  const double cost = 1e-7;
+  std::vector<Solution> solutions;
+  const Summary summary = solve(problem_for(store, "hinge", cost), kTight, solutions);
+  EXPECT_EQ(summary.termination, Termination::converged);
+  double primal = 0;
+  for (const float weight : solutions[0].weights) primal += 0.5 * double{weight} * double{weight};
+  for (const DenseRow& row : dense(data, cost, -1)) {
+    double margin = 0;
+    for (size_t j = 0; j < row.x.size(); ++j) margin += row.y * row.x[j] * double{solutions[0].weights[j + 1]};
+    EXPECT_LT(margin, 1);
+    primal += cost * (1 - margin);
+  }
+  EXPECT_NEAR(summary.certificates[0].primal, primal, 1e-9 * primal);
+}
+
+// Rows that may move and do not fit are a sample: the same optimum, and the same bits for any number of threads.
+TEST(Newton, ReachesTheOptimumFromASampleInLittleMemory) {
   const MemoryFolder folder;
   const Store store = write_streamed_store(folder / "store");
-  const Problem problem = problem_for(store, "logistic", 1);
-  const auto plan_in = [&](uint64_t memory) { return make_plan(problem, Newton{}, {.memory_bytes = memory}); };
-  uint64_t memory = kStreamedMemory;
-  while (plan_in(memory).rows == RowsHeld::streamed) memory += 4096;
-  EXPECT_LT(plan_in(memory).accumulators, plan_in(uint64_t{1} << 30).accumulators);
+  for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+    const Problem problem = problem_for(store, loss, 1, 1);
+    std::vector<Solution> whole;
+    const Summary resident = solve(problem, {.method = Newton{}, .tolerance = 1e-5}, whole);
+    std::vector<float> weights;
+    for (const size_t threads : {1, 2, 3, 7, 16}) {
+      std::vector<Solution> solutions;
+      const Summary summary = solve(problem, {.method = Newton{}, .tolerance = 1e-5}, solutions,
+                                    {.memory_bytes = kStreamedMemory, .team = threads});
+      EXPECT_EQ(summary.plan.rows, RowsHeld::streamed);
+      EXPECT_EQ(summary.termination, Termination::converged) << loss;
+      EXPECT_NEAR(summary.total().primal, resident.total().primal, 1e-5 * resident.total().primal) << loss;
+      if (threads == 1) weights = solutions[0].weights;
+      EXPECT_EQ(solutions[0].weights, weights) << loss << ", " << threads << " threads";
+    }
+  }
+}
+
+// A sample comes before rows that stay in memory: more memory never costs many passes, whatever it is enough for.
+TEST(Newton, MoreMemoryNeverCostsPasses) {
+  const MemoryFolder folder;
+  const Store store = write_streamed_store(folder / "store");
+  for (const char* loss : {"hinge", "logistic"}) {
+    Problem problem = problem_for(store, loss, 1, 1);
+    for (const double cost : {0.1, 10.0}) problem.tasks.push_back({.positive = 1, .cost = cost});
+    int fewest = 1000;
+    std::set<RowsHeld> held;
+    for (uint64_t memory = uint64_t{12} << 20; memory <= uint64_t{64} << 20; memory = memory * 3 / 2) {
+      const Context context{.memory_bytes = memory};
+      const size_t at_once = tasks_at_once(problem, {.method = Newton{}}, context);
+      int passes = 0;
+      for (size_t first = 0; first < problem.tasks.size(); first += at_once) {
+        Problem part = problem;
+        part.tasks.assign(
+            problem.tasks.begin() + static_cast<ptrdiff_t>(first),
+            problem.tasks.begin() + static_cast<ptrdiff_t>(std::min(problem.tasks.size(), first + at_once)));
+        std::vector<Solution> solutions;
+        const Summary summary = solve(part, {.method = Newton{}, .tolerance = 0.01}, solutions, context);
+        EXPECT_EQ(summary.termination, Termination::converged);
+        EXPECT_FALSE(summary.plan.crowded);
+        held.insert(summary.plan.rows);
+        passes += summary.passes;
+      }
+      EXPECT_LE(passes, fewest + fewest / 4 + 2) << loss << " in " << memory << " bytes, " << at_once << " at once";
+      fewest = std::min(fewest, passes);
+    }
+    EXPECT_EQ(held.size(), 3U) << "the memory should lead to every way of holding rows";
+  }
+}
+
+// Columns whose scales differ by a million, which dual descent does not solve in any number of passes.
+TEST(Newton, SolvesAnUnscaledTable) {
+  const MemoryFolder folder;
+  Data data = make_data(2000, 8, 5);
+  for (OwnedRow& row : data.rows)
+    for (size_t k = 0; k < row.index.size(); ++k) row.value[k] *= std::pow(10.0F, static_cast<float>(row.index[k]) - 2);
+  const Store store = write_store(folder, data, 100);
+  for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+    std::vector<Solution> solutions;
+    const Summary summary =
+        solve(problem_for(store, loss, 1), {.method = Newton{}, .tolerance = 1e-3, .max_passes = 100}, solutions);
+    EXPECT_EQ(summary.termination, Termination::converged) << loss << " " << summary.largest_gap();
+  }
 }
 
 }  // namespace

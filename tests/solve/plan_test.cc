@@ -1,4 +1,4 @@
-// The plan says what was asked for, fits the memory, and where it cannot, the refusal has the numbers.
+// The plan says what was asked for, fits in memory, and where it cannot, the refusal has the numbers.
 #include <gtest/gtest.h>
 
 #include "base/memory.h"
@@ -322,7 +322,8 @@ TEST(FixedBlocks, LetNoRowRest) {
     Context context;
     std::vector<Solution> solutions;
     context.observer.pass = [&](const PassReport&) {
-      for (const uint8_t rest : solutions.at(0).duals.all_rests()) resting += (rest & 0x7f) != 0 ? 1 : 0;
+      for (const uint8_t passes_out : solutions.at(0).duals.all_passes_out())
+        resting += (passes_out & 0x7f) != 0 ? 1 : 0;
     };
     Dual method{.schedule = schedule, .inner = 2};
     if (schedule == Schedule::fixed) method.blocks = 8;

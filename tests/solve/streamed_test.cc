@@ -1,4 +1,4 @@
-// Data that does not fit the memory: the same bits for any number of threads, and true certificates.
+// Data that does not fit in memory: the same bits for any number of threads, and true certificates.
 #include "support/streamed.h"
 
 #include <gtest/gtest.h>

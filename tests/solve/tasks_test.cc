@@ -137,6 +137,90 @@ TEST_F(Tasks, WithRecomposedBlocksAreAsGoodAsEachAlone) {
   }
 }
 
+const std::vector<Dual> kManyTasksWays = {{.inner = 1}, {.inner = 3}, {.inner = InnerIterations::until_solved()}};
+
+// Folds and costs of each label: more tasks than stand side by side.
+Problem many_tasks(const Store& store, const std::string& loss) {
+  Problem problem{.store = &store, .loss = loss_of(loss), .bias = 1};
+  for (const double cost : {0.02, 0.5})
+    for (int32_t label = 1; label <= 3; ++label)
+      for (uint32_t fold = 0; fold < 2; ++fold)
+        problem.tasks.push_back(
+            {.positive = label, .cost = cost, .held_out = {.seed = 1, .parts = 3, .first = fold, .last = fold + 1}});
+  return problem;
+}
+
+// Steps are made for up to eight tasks at once: which those are shows in no result, nor does a copy of the weights.
+TEST_F(Tasks, WithRecomposedBlocksAreTheSameBitsInAnyCompany) {
+  for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+    const Problem all = many_tasks(rows_.store, loss);
+    for (const Dual& way : kManyTasksWays) {
+      const SolveOptions options{.method = way, .tolerance = 1e-3, .max_passes = 30, .chunks_per_block = 3};
+      const Outcome expected = solved(all, options, Where::decoded);
+      const Outcome encoded = solved(all, options, Where::encoded);
+      EXPECT_GT(expected.summary.plan.bytes(kSideBySide), 0U);
+      EXPECT_GT(expected.summary.passes, 2);
+      for (size_t i = 0; i < all.tasks.size(); ++i) {
+        EXPECT_EQ(encoded.solutions[i].weights, expected.solutions[i].weights);
+        expect_same(encoded.summary.certificates[i], expected.summary.certificates[i]);
+      }
+      for (const auto& some : std::vector<std::vector<size_t>>{{0, 1}, {3, 7, 11}, {2, 4, 5, 6, 8, 9, 10}}) {
+        Problem few = all;
+        few.tasks.clear();
+        for (const size_t i : some) few.tasks.push_back(all.tasks[i]);
+        const Outcome found = solved(few, options, Where::decoded);
+        for (size_t i = 0; i < some.size(); ++i) {
+          SCOPED_TRACE(testing::Message() << loss << ", task " << some[i]);
+          EXPECT_EQ(found.solutions[i].weights, expected.solutions[some[i]].weights);
+          expect_same(found.summary.certificates[i], expected.summary.certificates[some[i]]);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Tasks, WithoutRoomForACopyOfTheirWeightsAreTheSameBits) {
+  for (const char* loss : {"squared-hinge", "logistic"}) {
+    const Problem problem = many_tasks(rows_.store, loss);
+    for (const int inner : {1, 3}) {
+      const Dual method{.inner = inner};
+      // No certificate before the last, which would wait for others where rows are read again in each pass.
+      const SolveOptions options{.method = method, .tolerance = 1e-14, .max_passes = 3, .chunks_per_block = 1};
+      const auto with_memory = [&](uint64_t bytes) {
+        Outcome outcome;
+        outcome.summary = solve(problem, options, outcome.solutions, context_with(bytes));
+        return outcome;
+      };
+      const Outcome roomy = with_memory(uint64_t{1} << 30);
+      const Outcome tight = with_memory(least_memory(problem, method));
+      EXPECT_GT(roomy.summary.plan.bytes(kSideBySide), 0U);
+      EXPECT_EQ(tight.summary.plan.bytes(kSideBySide), 0U);
+      for (size_t i = 0; i < problem.tasks.size(); ++i) {
+        EXPECT_EQ(tight.solutions[i].weights, roomy.solutions[i].weights);
+        expect_same(tight.summary.certificates[i], roomy.summary.certificates[i]);
+      }
+    }
+  }
+}
+
+TEST_F(Tasks, SideBySideAreTheSameBitsForAnyNumberOfThreads) {
+  const Problem problem = many_tasks(rows_.store, "squared-hinge");
+  for (const Dual& way : kManyTasksWays) {
+    for (const Where where : kEverywhere) {
+      const SolveOptions options{.method = way, .tolerance = 1e-3, .max_passes = 10, .chunks_per_block = 3};
+      const Outcome one = solved(problem, options, where, 1);
+      for (const size_t threads : {2, 3, 7, 16}) {
+        SCOPED_TRACE(testing::Message() << "where " << static_cast<int>(where) << ", " << threads);
+        const Outcome found = solved(problem, options, where, threads);
+        for (size_t i = 0; i < problem.tasks.size(); ++i) {
+          EXPECT_EQ(found.solutions[i].weights, one.solutions[i].weights);
+          expect_same(found.summary.certificates[i], one.summary.certificates[i]);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Tasks, GiveTheSameBitsForAnyNumberOfThreads) {
   const std::vector<AnyMethod> methods = {Dual{.inner = 1},
                                           Dual{.schedule = Schedule::fixed, .inner = 2},

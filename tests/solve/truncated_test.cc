@@ -104,9 +104,10 @@ INSTANTIATE_TEST_SUITE_P(Ways, Truncated,
                                          Way{"squared-hinge", "dual"}, Way{"squared-hinge", "dual", 1},
                                          Way{"logistic", "dual"}, Way{"squared-hinge", "newton"},
                                          Way{"squared-hinge", "newton", 1}, Way{"logistic", "newton"},
-                                         Way{"squared-hinge", "primal"}, Way{"logistic", "primal"},
-                                         Way{"squared-hinge", "cmls"}, Way{"huber-hinge", "dual"},
-                                         Way{"huber-hinge", "newton"}, Way{"huber-hinge", "primal"}),
+                                         Way{"hinge", "newton"}, Way{"squared-hinge", "primal"},
+                                         Way{"logistic", "primal"}, Way{"squared-hinge", "cmls"},
+                                         Way{"huber-hinge", "dual"}, Way{"huber-hinge", "newton"},
+                                         Way{"huber-hinge", "primal"}),
                          [](const auto& one) {
                            std::string name = fmt::format("{}_{}_{}", one.param.loss, one.param.solver, one.param.s);
                            for (char& c : name)
@@ -335,7 +336,7 @@ TEST(StartSampleOfRows, IsTheConvexOptimumOfSomeRowsAndTheirDualsMakeUpItsWeight
     problem.tasks[0].held_out = {.seed = 1, .parts = 4, .first = 0, .last = 1};
     const StartSample sample(problem, 100, UINT64_MAX, 1);
     EXPECT_EQ(sample.size(), 100U);
-    const StartSample::Start start = sample.solve(problem.tasks[0], 1e-6);
+    const StartSample::StartPoint start = sample.solve(problem.tasks[0], 1e-6);
     ASSERT_FALSE(start.support.empty());
     std::vector<double> v(problem.weights(), 0);
     std::vector<uint32_t> chunks;

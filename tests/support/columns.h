@@ -60,7 +60,7 @@ inline ColumnMap columns_in(const Store& store) {
 inline TransposeOptions small_transpose(size_t threads = 1) {
   TransposeOptions options;
   options.memory_bytes = uint64_t{16} << 20;
-  options.threads = threads;
+  options.team = threads;
   return options;
 }
 

@@ -18,7 +18,7 @@ inline ForestOptions small_forest(size_t threads = 1) {
   options.branch = 4;
   options.page_bytes = 4096;
   options.memory_bytes = uint64_t{32} << 20;
-  options.threads = threads;
+  options.team = threads;
   return options;
 }
 

@@ -40,6 +40,13 @@ inline std::string text_of(const std::vector<OwnedRow>& rows) {
   return text;
 }
 
+inline double squares_of(const std::vector<OwnedRow>& rows) {
+  double squares = 0;
+  for (const OwnedRow& row : rows)
+    for (const float value : row.value) squares += double{value} * double{value};
+  return squares;
+}
+
 inline std::string weights_of(const std::vector<OwnedRow>& rows) {
   std::string text;
   for (const OwnedRow& row : rows) {
@@ -80,7 +87,7 @@ inline std::vector<OwnedRow> sample_rows(size_t count, uint64_t seed = 1, uint64
 inline PackOptions small_options(const std::string& codec = "none", size_t threads = 1) {
   PackOptions options;
   options.memory_bytes = kLeastPackMemory;
-  options.threads = threads;
+  options.team = threads;
   options.chunk_bytes = 4096;
   options.codec = codec;
   return options;

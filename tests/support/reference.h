@@ -98,4 +98,143 @@ inline ReferenceOptimum reference_optimum(const std::string& loss, const std::ve
   return result;
 }
 
+// With a bias that is not penalized, for rows without a bias feature: Newton's method on the primal, with the matrix
+// written out, or for the hinge the method of multipliers with such steps. The bias is the last of the weights. Its own
+// duality gap says how exact it is: at the end the alphas of both sides have the same sum.
+class FreeReference {
+ public:
+  FreeReference(std::string loss, std::vector<DenseRow> rows) : loss_(std::move(loss)) {
+    for (DenseRow& row : rows) {
+      if (row.cost == 0) continue;
+      row.x.push_back(1);
+      rows_.push_back(std::move(row));
+    }
+    n_ = rows_.at(0).x.size();
+    w_.assign(n_, 0);
+    centers_.assign(rows_.size(), 0);
+    double most = 0;
+    for (const DenseRow& row : rows_) most = std::max(most, row.cost);
+    penalty_ = most;
+  }
+
+  ReferenceOptimum find() {
+    ReferenceOptimum best;
+    for (int stage = 0; stage < (loss_ == "hinge" ? 60 : 1); ++stage) {
+      while (step()) continue;
+      best = {.weights = w_};
+      std::vector<double> v(n_, 0);
+      for (size_t i = 0; i < rows_.size(); ++i) {
+        const Term term = term_of(i, margin(i, w_));
+        best.primal += rows_[i].cost * reference_loss(loss_, margin(i, w_));
+        best.dual += reference_dual_term(loss_, term.alpha, rows_[i].cost);
+        for (size_t j = 0; j < n_; ++j) v[j] += term.alpha * rows_[i].y * rows_[i].x[j];
+        centers_[i] = term.alpha;
+      }
+      for (size_t j = 0; j + 1 < n_; ++j) {
+        best.primal += 0.5 * w_[j] * w_[j];
+        best.dual -= 0.5 * v[j] * v[j];
+      }
+      if (best.primal - best.dual <= 1e-11 * best.primal) break;
+      penalty_ *= 1.5;
+    }
+    return best;
+  }
+
+ private:
+  struct Term {
+    double value = 0;
+    double alpha = 0;
+    double curvature = 0;
+  };
+
+  double margin(size_t i, const std::vector<double>& w) const {
+    double sum = 0;
+    for (size_t j = 0; j < n_; ++j) sum += w[j] * rows_[i].x[j];
+    return rows_[i].y * sum;
+  }
+
+  Term term_of(size_t i, double margin) const {
+    const double cost = rows_[i].cost;
+    const double value = cost * reference_loss(loss_, margin);
+    if (loss_ == "hinge") {
+      const double wanted = centers_[i] + penalty_ * (1 - margin);
+      const double alpha = std::min(cost, std::max(0.0, wanted));
+      return {alpha * (1 - margin) - (alpha - centers_[i]) * (alpha - centers_[i]) / (2 * penalty_), alpha,
+              wanted > 0 && wanted < cost ? penalty_ : 0};
+    }
+    if (loss_ == "squared-hinge") return {value, 2 * cost * std::max(0.0, 1 - margin), margin < 1 ? 2 * cost : 0};
+    if (loss_ == "huber-hinge") {
+      const double slope = (1 + kReferenceHuber - margin) / (2 * kReferenceHuber);
+      return {value, cost * std::min(1.0, std::max(0.0, slope)),
+              slope > 0 && slope < 1 ? cost / (2 * kReferenceHuber) : 0};
+    }
+    const double share = 1 / (1 + std::exp(margin));
+    return {value, cost * share, cost * share * (1 - share)};
+  }
+
+  double value_at(const std::vector<double>& w) const {
+    double value = 0;
+    for (size_t j = 0; j + 1 < n_; ++j) value += 0.5 * w[j] * w[j];
+    for (size_t i = 0; i < rows_.size(); ++i) value += term_of(i, margin(i, w)).value;
+    return value;
+  }
+
+  // False: it gets no better.
+  bool step() {
+    std::vector<double> gradient(w_);
+    std::vector<std::vector<double>> matrix(n_, std::vector<double>(n_, 0));
+    gradient[n_ - 1] = 0;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const Term term = term_of(i, margin(i, w_));
+      for (size_t j = 0; j < n_; ++j) {
+        gradient[j] -= term.alpha * rows_[i].y * rows_[i].x[j];
+        for (size_t k = 0; k < n_; ++k) matrix[j][k] += term.curvature * rows_[i].x[j] * rows_[i].x[k];
+      }
+    }
+    for (size_t j = 0; j + 1 < n_; ++j) matrix[j][j] += 1;
+    matrix[n_ - 1][n_ - 1] += matrix[n_ - 1][n_ - 1] > 0 ? 0 : 1e-3 * penalty_;
+    const std::vector<double> direction = solve(std::move(matrix), gradient);
+    const double now = value_at(w_);
+    double slope = 0;
+    for (size_t j = 0; j < n_; ++j) slope -= gradient[j] * direction[j];
+    for (double length = 1; length > 1e-12; length /= 2) {
+      std::vector<double> next(w_);
+      for (size_t j = 0; j < n_; ++j) next[j] -= length * direction[j];
+      const double value = value_at(next);
+      if (!(value < now) || !(value <= now + 1e-4 * length * slope)) continue;
+      w_ = next;
+      return true;
+    }
+    return false;
+  }
+
+  // Elimination with pivots from the diagonal.
+  static std::vector<double> solve(std::vector<std::vector<double>> matrix, std::vector<double> right) {
+    const size_t n = right.size();
+    for (size_t p = 0; p < n; ++p) {
+      for (size_t i = p + 1; i < n; ++i) {
+        const double factor = matrix[i][p] / matrix[p][p];
+        for (size_t k = p; k < n; ++k) matrix[i][k] -= factor * matrix[p][k];
+        right[i] -= factor * right[p];
+      }
+    }
+    for (size_t p = n; p-- > 0;) {
+      for (size_t k = p + 1; k < n; ++k) right[p] -= matrix[p][k] * right[k];
+      right[p] /= matrix[p][p];
+    }
+    return right;
+  }
+
+  std::string loss_;
+  std::vector<DenseRow> rows_;
+  size_t n_ = 0;
+  std::vector<double> w_;
+  std::vector<double> centers_;  // of the hinge: the alphas of the stage before
+  double penalty_ = 1;
+};
+
+inline ReferenceOptimum reference_free_optimum(const std::string& loss, std::vector<DenseRow> rows) {
+  return FreeReference(loss, std::move(rows)).find();
+}
+
 }  // namespace linblock::test

@@ -93,7 +93,7 @@ class AverageSolver : public Solver {
     const bool stopped = end.limit == Termination::interrupted;
     termination_ = stopped                  ? Termination::interrupted
                    : report.tasks_left == 0 ? Termination::converged
-                                            : Termination::pass_limit;
+                                            : Termination::ended;
     return report;
   }
 
@@ -107,17 +107,17 @@ class AverageSolver : public Solver {
 
   void save(FieldWriter& to) const override {
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      FieldWriter own = to.inside(numbered("task", i));
-      tasks_[i].descent.save(own);
-      own("average", tasks_[i].mean);
+      FieldWriter fields = to.inside(numbered("task", i));
+      tasks_[i].descent.save(fields);
+      fields("average", tasks_[i].mean);
     }
   }
   void restore(FieldReader& from, const Position& at) override {
     resumed_ = true;
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      FieldReader own = from.inside(numbered("task", i));
-      tasks_[i].descent.restore(own, order_, at.block);
-      own("average", std::span(tasks_[i].mean));
+      FieldReader fields = from.inside(numbered("task", i));
+      tasks_[i].descent.restore(fields, order_, at.block);
+      fields("average", std::span(tasks_[i].mean));
     }
   }
 

@@ -1,4 +1,4 @@
-// A random part of the rows that fits the memory, solved there.
+// A random part of the rows that fits in memory, solved there.
 //
 // Problem:  min over w  1/2 |w|^2 + C sum over the part of losses
 // Update:   dual coordinate descent, the part in memory all the time
@@ -22,7 +22,7 @@ namespace linblock {
 
 namespace {
 
-constexpr double kSettled = 1e-3;  // of its own best: more exact than what leaving rows out costs
+constexpr double kSampleTolerance = 1e-3;  // of its own best: more exact than what leaving rows out costs
 
 // Whole chunks: packing has put random rows in each.
 std::vector<uint32_t> draw_part(const Store& store, double share, uint64_t bytes, uint64_t seed) {
@@ -54,6 +54,9 @@ class SubsampleSolver : public Solver {
         plan.duals_in_file ? static_cast<uint32_t>(plan.chunks_per_block) : Subsample::kChunksPerBlock;
     for (uint32_t end = per_block; end < order_.chunks.size(); end += per_block) order_.ends.push_back(end);
     order_.ends.push_back(static_cast<uint32_t>(order_.chunks.size()));
+    uint64_t rows = 0;
+    for (const uint32_t chunk : order_.chunks) rows += setup.problem.store->chunks()[chunk].rows;
+    rows_per_row_ = static_cast<double>(setup.problem.store->info().physical_rows()) / static_cast<double>(rows);
     for (size_t i = 0; i < setup.problem.tasks.size(); ++i) {
       Solution& solution = setup.solutions[i];
       if (solution.duals.empty()) solution.duals = make_duals(setup, i);
@@ -86,18 +89,21 @@ class SubsampleSolver : public Solver {
   std::optional<PassReport> end_pass(const PassEnd& end) override {
     if (certify_.in_work()) {
       certify_.end_pass();
-      if (!certify_.in_work() && !limit_ && is_settled()) certify_whole(Termination::pass_limit);
+      if (!certify_.in_work() && !limit_ && is_sample_solved()) certify_whole(Termination::ended);
       return std::nullopt;
     }
     PassReport report;
+    double gap_of_part = 0;
     for (const DualDescent& descent : tasks_) {
       const double w2 = descent.squared_weights();
-      report.add_task(0.5 * w2 + descent.losses(), descent.dual_values() - 0.5 * w2);
+      const double dual = descent.dual_values() - 0.5 * w2;
+      gap_of_part = std::max(gap_of_part, relative_gap(0.5 * w2 + descent.losses(), dual));
+      report.add_task(0.5 * w2 + rows_per_row_ * descent.losses(), dual);
     }
     report.tasks_left = tasks_.size();
     if (end.limit)
       certify_whole(*end.limit);
-    else if (report.gap_estimate() <= settled())
+    else if (gap_of_part <= sample_tolerance())
       certify_part();
     return report;
   }
@@ -107,37 +113,39 @@ class SubsampleSolver : public Solver {
 
   void finish(Summary& summary) override {
     summary.certificates = certify_.certificates();
-    const bool converged = std::all_of(summary.certificates.begin(), summary.certificates.end(),
-                                       [&](const Certificate& one) { return one.gap() <= setup_.options.tolerance; });
+    const bool converged =
+        std::all_of(summary.certificates.begin(), summary.certificates.end(),
+                    [&](const Certificate& certificate) { return certificate.gap() <= setup_.options.tolerance; });
     summary.termination = converged ? Termination::converged : *limit_;
   }
 
   void save(FieldWriter& to) const override {
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      FieldWriter own = to.inside(numbered("task", i));
-      tasks_[i].save(own);
+      FieldWriter fields = to.inside(numbered("task", i));
+      tasks_[i].save(fields);
     }
   }
   void restore(FieldReader& from, const Position& at) override {
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      FieldReader own = from.inside(numbered("task", i));
-      tasks_[i].restore(own, order_, at.block);
+      FieldReader fields = from.inside(numbered("task", i));
+      tasks_[i].restore(fields, order_, at.block);
     }
   }
 
  private:
-  double settled() const { return std::min(kSettled, setup_.options.tolerance); }
+  double sample_tolerance() const { return std::min(kSampleTolerance, setup_.options.tolerance); }
 
   // Estimates leave out rows that rest, so they only say when a look at all of the part is worth it.
   void certify_part() {
-    std::vector<Certify::Job> those;
+    std::vector<Certify::Job> jobs;
     for (size_t i = 0; i < tasks_.size(); ++i)
-      those.push_back({.task = &setup_.problem.tasks[i], .solution = &setup_.solutions[i], .replace_above = settled()});
-    certify_.begin(std::move(those), order_);
+      jobs.push_back(
+          {.task = &setup_.problem.tasks[i], .solution = &setup_.solutions[i], .replace_above = sample_tolerance()});
+    certify_.begin(std::move(jobs), order_);
   }
-  bool is_settled() const {
+  bool is_sample_solved() const {
     return std::all_of(certify_.jobs().begin(), certify_.jobs().end(),
-                       [&](const auto& one) { return one.certificate.gap() <= settled(); });
+                       [&](const auto& job) { return job.certificate.gap() <= sample_tolerance(); });
   }
   void certify_whole(Termination why) {
     limit_ = why;
@@ -155,7 +163,8 @@ class SubsampleSolver : public Solver {
   Rows::As all_rows() const { return rows(setup_.plan.rows, {}); }
 
   const Setup setup_;
-  BlockOrder order_;  // of the part
+  BlockOrder order_;         // of the part
+  double rows_per_row_ = 1;  // of the store, for each row of the part: estimates are of the whole objective
   Certify certify_;
   std::vector<DualDescent> tasks_;
   std::optional<Termination> limit_;  // why the part is not worked on any longer

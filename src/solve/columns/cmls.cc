@@ -31,8 +31,8 @@ constexpr double kLeastRegion = 0.001;
 
 // D'(0) without the weight's own part, and U without the 1.
 struct Bounded {
-  double slope = 0;
-  double bend = 0;
+  double gradient = 0;
+  double curvature = 0;
 };
 
 template <class Piece>
@@ -46,8 +46,8 @@ void add_bounded(const Piece& piece, const TaskRows& rows, double region, double
       if (!is_seen(margin)) continue;
       const double pull = 2 * rows.template cost<decltype(weighted)::value>(side, place) * x;
       const double slack = 1 - margin;
-      sums.slope -= pull * side.sign * slack * (slack > 0 ? 1 : smooth2);
-      sums.bend += pull * x * (margin <= 1 + region * std::abs(x) ? 1 : smooth2);
+      sums.gradient -= pull * side.sign * slack * (slack > 0 ? 1 : smooth2);
+      sums.curvature += pull * x * (margin <= 1 + region * std::abs(x) ? 1 : smooth2);
     }
   });
 }
@@ -97,9 +97,9 @@ class CmlsDescent : public ColumnDescent {
     Bounded sums;
     column.for_each_piece([&](const auto& piece) { add_bounded(piece, rows, bound, smooth2, sums); });
     double& weight = task_.weight(column);
-    const double slope = weight + sums.slope;
-    met_slope(slope);
-    const double newton = -slope / (1 + sums.bend);
+    const double gradient = weight + sums.gradient;
+    met_gradient(gradient);
+    const double newton = -gradient / (1 + sums.curvature);
     const double next = weight + std::clamp(newton, -bound, bound);
     const double step = next - weight;
     region = static_cast<float>(2 * std::abs(step) + kLeastRegion);
@@ -116,9 +116,9 @@ class CmlsDescent : public ColumnDescent {
                     double weight, double step) {
     LossChange all;
     column.for_each_piece([&](const auto& piece) {
-      const LossChange own = columns.loss_change(piece, rows, step);
-      all.change += own.change;
-      all.size += own.size;
+      const LossChange change = columns.loss_change(piece, rows, step);
+      all.change += change.change;
+      all.size += change.size;
     });
     return !(step * (weight + 0.5 * step) + all.change > 1e-11 * (all.size + weight * weight + step * step));
   }

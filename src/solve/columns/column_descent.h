@@ -20,15 +20,15 @@ class ColumnDescent {
   void begin_pass(int pass) {
     if (pass == pass_) return;  // taken up again before its first block
     pass_ = pass;
-    squared_slopes_ = 0;
-    largest_slope_ = 0;
+    squared_gradients_ = 0;
+    largest_gradient_ = 0;
   }
   void end_pass() { losses_ = task_.losses(); }
 
   // Of this pass: D'(0)^2 of every step added up, and the largest |D'(0)| (section 5.3). At the end of the road they
   // are the gradient's.
-  double squared_slopes() const { return squared_slopes_; }
-  double largest_slope() const { return largest_slope_; }
+  double squared_gradients() const { return squared_gradients_; }
+  double largest_gradient() const { return largest_gradient_; }
   const ColumnSteps& steps() const { return steps_; }
 
   // For the estimates of Tasks: the objective as it is, and |gradient|^2 / 2 below it.
@@ -36,14 +36,14 @@ class ColumnDescent {
   double squared_weights() const { return task_.squared_weights(); }
   double dual_values() const {
     const double w2 = squared_weights();
-    return std::max(0.5 * w2, losses_ + w2 - 0.5 * squared_slopes_);  // a dual of 0 is known without any pass
+    return std::max(0.5 * w2, losses_ + w2 - 0.5 * squared_gradients_);  // a dual of 0 is known without any pass
   }
 
   static void visit_fields(auto& self, auto&& field) {
     field("task", self.task_);
     field("pass", self.pass_);
-    field("squared_slopes", self.squared_slopes_);
-    field("largest_slope", self.largest_slope_);
+    field("squared_slopes", self.squared_gradients_);
+    field("largest_slope", self.largest_gradient_);
     field("losses", self.losses_);
     field("steps", self.steps_);
   }
@@ -51,9 +51,9 @@ class ColumnDescent {
  protected:
   static constexpr size_t kColumnsBetweenLooks = 64;
 
-  void met_slope(double slope) {
-    squared_slopes_ += slope * slope;
-    largest_slope_ = std::max(largest_slope_, std::abs(slope));
+  void met_gradient(double gradient) {
+    squared_gradients_ += gradient * gradient;
+    largest_gradient_ = std::max(largest_gradient_, std::abs(gradient));
   }
   // Told to stop, and this block takes too long to be waited for.
   bool must_leave(size_t columns_done, const Stopwatch& working) const {
@@ -63,8 +63,8 @@ class ColumnDescent {
   ColumnTask task_;
   const std::atomic<bool>* stop_;
   int pass_ = 0;
-  double squared_slopes_ = 0;
-  double largest_slope_ = 0;
+  double squared_gradients_ = 0;
+  double largest_gradient_ = 0;
   double losses_ = 0;
   ColumnSteps steps_;
 };

@@ -30,7 +30,8 @@ template <class AddOne>
     add_one(k + 1, odd);
   }
   if (k < count) add_one(k, even);
-  return {even.slope + odd.slope, even.bend + odd.bend, even.squares + odd.squares, std::max(even.reach, odd.reach)};
+  return {even.gradient + odd.gradient, even.curvature + odd.curvature, even.bound + odd.bound,
+          std::max(even.largest, odd.largest)};
 }
 
 // The state is w.x.
@@ -40,15 +41,15 @@ struct PlainColumns {
   L loss = {};
 
   template <class Piece>
-  void add_slopes(const Piece& piece, const TaskRows& rows, ColumnDerivatives& sums) const {
+  void add_derivatives(const Piece& piece, const TaskRows& rows, ColumnDerivatives& sums) const {
     with_weights(rows, [&](auto weighted) {
-      const ColumnDerivatives both = add_up(piece.count, [&](size_t k, ColumnDerivatives& some) {
-        add_one<decltype(weighted)::value>(piece, k, rows, some);
+      const ColumnDerivatives piece_sums = add_up(piece.count, [&](size_t k, ColumnDerivatives& partial_sums) {
+        add_one<decltype(weighted)::value>(piece, k, rows, partial_sums);
       });
-      sums.slope += both.slope;
-      sums.bend += both.bend;
-      sums.squares += both.squares;
-      sums.reach = std::max(sums.reach, both.reach);
+      sums.gradient += piece_sums.gradient;
+      sums.curvature += piece_sums.curvature;
+      sums.bound += piece_sums.bound;
+      sums.largest = std::max(sums.largest, piece_sums.largest);
     });
   }
 
@@ -70,7 +71,7 @@ struct PlainColumns {
 
   CurvatureBound bound() const { return {loss.most_curvature(), L::kCurvatureIsTame}; }
 
-  // -derivative, as add_slopes sees it: the share of the row's cost that is its dual.
+  // -derivative, as add_derivatives sees it: the share of the row's cost that is its dual.
   double share(double state, double sign) const { return -loss.derivatives(sign * state).first; }
   static double state_of(double product) { return product; }
   static double product_of(double state) { return state; }
@@ -85,10 +86,10 @@ struct PlainColumns {
     const double margin = side.sign * rows.state[place];
     const double pull = rows.template cost<kWeighted>(side, place) * x;
     const auto [derivative, curvature] = loss.derivatives(margin);
-    sums.slope += pull * side.sign * derivative;
-    sums.bend += pull * x * curvature;
-    sums.squares += is_seen(margin) ? pull * x : 0;
-    if constexpr (L::kCurvatureIsTame) sums.reach = std::max(sums.reach, std::abs(x));
+    sums.gradient += pull * side.sign * derivative;
+    sums.curvature += pull * x * curvature;
+    sums.bound += is_seen(margin) ? pull * x : 0;
+    if constexpr (L::kCurvatureIsTame) sums.largest = std::max(sums.largest, std::abs(x));
   }
 
   void add_change(const TaskRows& rows, size_t place, double before, double after, LossChange& sum) const {
@@ -108,7 +109,7 @@ struct FastColumns : PlainColumns<Logistic> {
   static constexpr size_t kAtOnce = 64;
 
   template <class Piece>
-  void add_slopes(const Piece& piece, const TaskRows& rows, ColumnDerivatives& sums) const {
+  void add_derivatives(const Piece& piece, const TaskRows& rows, ColumnDerivatives& sums) const {
     with_weights(rows, [&](auto weighted) {
       std::array<double, kAtOnce> exponential;
       std::array<double, kAtOnce> pull;  // cost * x
@@ -128,10 +129,10 @@ struct FastColumns : PlainColumns<Logistic> {
         for (size_t i = 0; i < count; ++i) {
           const double share = exponential[i];
           const double weight = pull[i] * piece.value(begin + i);
-          sums.reach = std::max(sums.reach, std::abs(piece.value(begin + i)));
-          sums.slope -= signed_pull[i] * share;
-          sums.bend += weight * (share * (1 - share));
-          sums.squares += weight;
+          sums.largest = std::max(sums.largest, std::abs(piece.value(begin + i)));
+          sums.gradient -= signed_pull[i] * share;
+          sums.curvature += weight * (share * (1 - share));
+          sums.bound += weight;
         }
       }
     });
@@ -155,17 +156,17 @@ struct StoredColumns {
   CurvatureBound bound() const { return {loss.most_curvature(), Logistic::kCurvatureIsTame}; }
 
   template <class Piece>
-  void add_slopes(const Piece& piece, const TaskRows& rows, ColumnDerivatives& sums) const {
+  void add_derivatives(const Piece& piece, const TaskRows& rows, ColumnDerivatives& sums) const {
     with_weights(rows, [&](auto weighted) {
-      const ColumnDerivatives both = add_up(piece.count, [&](size_t k, ColumnDerivatives& some) {
-        add_one<decltype(weighted)::value>(piece, k, rows, some);
+      const ColumnDerivatives piece_sums = add_up(piece.count, [&](size_t k, ColumnDerivatives& partial_sums) {
+        add_one<decltype(weighted)::value>(piece, k, rows, partial_sums);
       });
       // Of equal values x comes in once, at the end.
       const double x = Piece::kEqual && piece.count > 0 ? piece.value(0) : 1;
-      sums.slope += x * both.slope;
-      sums.bend += x * x * both.bend;
-      sums.squares += x * x * both.squares;
-      sums.reach = std::max({sums.reach, Piece::kEqual ? std::abs(x) : 0, both.reach});
+      sums.gradient += x * piece_sums.gradient;
+      sums.curvature += x * x * piece_sums.curvature;
+      sums.bound += x * x * piece_sums.bound;
+      sums.largest = std::max({sums.largest, Piece::kEqual ? std::abs(x) : 0, piece_sums.largest});
     });
   }
 
@@ -214,8 +215,8 @@ struct StoredColumns {
   }
 
   double share(double state, double sign) const {
-    const double own = 1 / (1 + state);
-    return sign > 0 ? own : 1 - own;
+    const double positive_share = 1 / (1 + state);
+    return sign > 0 ? positive_share : 1 - positive_share;
   }
   static double state_of(double product) { return std::exp(product); }
   static double product_of(double state) { return std::log(state); }
@@ -243,11 +244,11 @@ struct StoredColumns {
     const double x = Piece::kEqual ? 1 : piece.value(k);
     const double pull = rows.template cost<kWeighted>(side, place) * x;
     const double state = rows.state[place];
-    const double share = 1 / (1 + state);                  // the dual's, where y = 1; else what is left
-    sums.slope += pull * (0.5 - 0.5 * side.sign - share);  // without a branch that cannot be foretold
-    sums.bend += pull * x * (share * (1 - share));
-    sums.squares += state > 0 && state < std::numeric_limits<double>::infinity() ? pull * x : 0;
-    if constexpr (!Piece::kEqual) sums.reach = std::max(sums.reach, std::abs(x));
+    const double share = 1 / (1 + state);                     // the dual's, where y = 1; else what is left
+    sums.gradient += pull * (0.5 - 0.5 * side.sign - share);  // without a branch that cannot be foretold
+    sums.curvature += pull * x * (share * (1 - share));
+    sums.bound += state > 0 && state < std::numeric_limits<double>::infinity() ? pull * x : 0;
+    if constexpr (!Piece::kEqual) sums.largest = std::max(sums.largest, std::abs(x));
   }
 };
 

@@ -27,24 +27,25 @@ struct Needs {
   uint64_t weights = 0;
   uint64_t rows = 0;    // what is kept of each, for all tasks
   uint64_t facts = 0;   // of the rows, while tasks are set up
-  uint64_t others = 0;  // directories, the feature map, what the caller holds
-  uint64_t fixed() const { return kProgramBytes + weights + rows + others; }
+  uint64_t tables = 0;  // directories, the feature map, what the caller holds
+  uint64_t fixed() const { return kProgramBytes + weights + rows + tables; }
 };
 
-Needs needs_of(const ColumnNeeds& own, const Problem& problem, const Store& columns, const Context& context) {
+Needs needs_of(const ColumnNeeds& column_needs, const Problem& problem, const Store& columns, const Context& context) {
   const uint64_t rows = columns.info().row_facts.rows;
   const bool weighted = columns.info().row_facts.weighted;
   const uint64_t tasks = problem.tasks.size();
-  return {.weights = tasks * problem.weights() * (sizeof(float) + ColumnTask::kBytesPerWeight + own.bytes_per_weight),
+  return {.weights =
+              tasks * problem.weights() * (sizeof(float) + ColumnTask::kBytesPerWeight + column_needs.bytes_per_weight),
           .rows = tasks * rows * ColumnTask::kBytesPerRow + ColumnRows::bytes(rows, weighted),
           .facts = rows * (sizeof(uint64_t) + sizeof(int32_t) + (weighted ? sizeof(float) : 0)),
-          .others = context.reserved_bytes + directory_bytes(*problem.store) + directory_bytes(columns) +
+          .tables = context.reserved_bytes + directory_bytes(*problem.store) + directory_bytes(columns) +
                     feature_map_bytes(problem.store->info())};
 }
 
 [[noreturn]] void refuse(Plan plan, const Context& context, const Needs& needs, uint64_t least,
                          const std::string& for_what) {
-  plan.add_part("chunk tables and what the caller holds", needs.others);
+  plan.add_part("chunk tables and what the caller holds", needs.tables);
   plan.add_part(for_what, least, remedies());
   refuse_memory(plan, needs.fixed() + least, context.memory_bytes);
 }
@@ -73,11 +74,12 @@ bool hold_all(const ChunkSums& chunks, const Store& columns, uint64_t free, Plan
 
 }  // namespace
 
-Plan plan_columns(const ColumnNeeds& own, const Problem& problem, const SolveOptions& options, const Context& context) {
+Plan plan_columns(const ColumnNeeds& column_needs, const Problem& problem, const SolveOptions& options,
+                  const Context& context) {
   const Columns opened = Columns::open(*problem.store);
   const Store& columns = opened.store();
   const ChunkSums chunks(columns);
-  const Needs needs = needs_of(own, problem, columns, context);
+  const Needs needs = needs_of(column_needs, problem, columns, context);
   Plan plan;
   plan.columns = true;
   plan.tasks = problem.tasks.size();

@@ -12,6 +12,7 @@ struct ColumnNeeds {
 
 // Throws ErrorKind::input where the store has no columns, and ErrorKind::memory, with the numbers and remedies, where
 // the memory is too small.
-Plan plan_columns(const ColumnNeeds& own, const Problem& problem, const SolveOptions& options, const Context& context);
+Plan plan_columns(const ColumnNeeds& column_needs, const Problem& problem, const SolveOptions& options,
+                  const Context& context);
 
 }  // namespace linblock

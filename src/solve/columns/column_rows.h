@@ -64,14 +64,14 @@ struct BiasPiece {
 // D at 0, without the part of the weight itself: D', D'', sum of cost x^2, which bounds D'', and, for the logistic
 // loss, the largest |x|.
 struct ColumnDerivatives {
-  double slope = 0;
-  double bend = 0;
-  double squares = 0;
-  double reach = 0;
+  double gradient = 0;
+  double curvature = 0;
+  double bound = 0;
+  double largest = 0;
 };
 
 // How fast D'' can grow beyond 0: not beyond `most_curvature` of the loss times sum of cost x^2; and where the
-// curvature is tame, changing by a factor of e^|change of w.x| at most, not beyond e^(|t| reach) times what it is.
+// curvature is tame, changing by a factor of e^|change of w.x| at most, not beyond e^(|t| largest) times what it is.
 struct CurvatureBound {
   double most_curvature = 2;
   bool tame = false;

@@ -106,13 +106,13 @@ class ColumnSolver : public Solver {
 
   void save(FieldWriter& to) const override { tasks_.save(to); }
   void restore(FieldReader& from, const Position&) override {
-    tasks_.restore(from, [](auto& task, FieldReader& own) { task.descent.restore(own); });
+    tasks_.restore(from, [](auto& task, FieldReader& fields) { task.descent.restore(fields); });
     reading_ = Reading::none;  // the states of all rows are saved
   }
 
  private:
   static constexpr double kFirstTrust = 0.5;
-  // In cyclic order a feature's slope is met when its neighbours have just been dealt with, and says little of those
+  // In cyclic order a feature's slope is met when its neighbors have just been dealt with, and says little of those
   // that they leave behind.
   static constexpr double kMostTrust = 1000;
   static constexpr uint64_t kSalt = 0xfea7;  // apart from the seed's other uses
@@ -163,12 +163,13 @@ class ColumnSolver : public Solver {
     report_ = {};
     double squares = 0;
     for (const auto* task : in_work_) {
-      squares += task->descent.squared_slopes();
-      report_.largest_slope = std::max(report_.largest_slope, task->descent.largest_slope());
+      squares += task->descent.squared_gradients();
+      report_.largest_slope = std::max(report_.largest_slope, task->descent.largest_gradient());
     }
     report_.gradient_norm = std::sqrt(squares);
     read_.clear();
-    for (auto* task : tasks_.choose_due(setup_.options, setup_.plan.rows == RowsHeld::streamed, last))
+    for (auto* task :
+         tasks_.choose_due(setup_.context.team, setup_.options, setup_.plan.rows == RowsHeld::streamed, last))
       read_.push_back(&task->descent);
     if (read_.empty()) return;
     for (Descent* descent : read_) descent->task().round_weights();

@@ -14,13 +14,14 @@ inline constexpr double kShrinkStep = 0.5;           // beta of Algorithm 2
 // A step along one column by Algorithm 2.
 struct ColumnStep {
   double step = 0;
-  double slope = 0;  // D'(0)
-  bool full = true;  // lambda = 1
+  double gradient = 0;  // D'(0)
+  bool full = true;     // lambda = 1
   int evaluations = 0;
   int saved = 0;  // evaluations that a bound made needless
 };
 
-// D(t) <= D(0) + D'(0) t + t^2 (1/2 + bend * growth(|t| reach)): e^a integrated twice, over a^2; or a little more.
+// D(t) <= D(0) + D'(0) t + t^2 (1/2 + curvature * growth(|t| largest)): e^a integrated twice, over a^2; or a little
+// more.
 inline double growth(double a) {
   return a < 0.1 ? 0.5 + a * (1.0 / 6 + a * (1.0 / 20)) : (std::exp(a) - 1 - a) / (a * a);
 }
@@ -29,26 +30,26 @@ inline double growth(double a) {
 template <class ChangeOf>
 ColumnStep newton_step(double weight, const ColumnDerivatives& sums, const CurvatureBound& bound,
                        const ChangeOf& change_of) {
-  ColumnStep found{.slope = weight + sums.slope};
-  const double bend = 1 + sums.bend;
-  const double direction = -found.slope / bend;
-  if (direction == 0 || !std::isfinite(direction)) return found;
-  const double safe = bend / (0.5 * (1 + bound.most_curvature * sums.squares) + kSufficientDecrease);
+  ColumnStep newton{.gradient = weight + sums.gradient};
+  const double curvature = 1 + sums.curvature;
+  const double direction = -newton.gradient / curvature;
+  if (direction == 0 || !std::isfinite(direction)) return newton;
+  const double safe = curvature / (0.5 * (1 + bound.most_curvature * sums.bound) + kSufficientDecrease);
   for (double lambda = 1;; lambda *= kShrinkStep) {
-    found.step = lambda * direction;
-    found.full = lambda == 1;
-    // Equation 15; and the same with the other bound, where lambda is what is left of -slope / (step * bend).
+    newton.step = lambda * direction;
+    newton.full = lambda == 1;
+    // Equation 15; and the same with the other bound, where lambda is what is left of -gradient / (step * curvature).
     const bool vouched =
-        lambda <= safe ||
-        (bound.tame &&
-         lambda * (0.5 + sums.bend * growth(std::abs(found.step) * sums.reach) + kSufficientDecrease) <= bend);
+        lambda <= safe || (bound.tame && lambda * (0.5 + sums.curvature * growth(std::abs(newton.step) * sums.largest) +
+                                                   kSufficientDecrease) <=
+                                             curvature);
     if (vouched) {
-      ++found.saved;
-      return found;
+      ++newton.saved;
+      return newton;
     }
-    ++found.evaluations;
-    const double change = found.step * (weight + 0.5 * found.step) + change_of(found.step).change;
-    if (change <= -kSufficientDecrease * found.step * found.step || found.step == 0) return found;
+    ++newton.evaluations;
+    const double change = newton.step * (weight + 0.5 * newton.step) + change_of(newton.step).change;
+    if (change <= -kSufficientDecrease * newton.step * newton.step || newton.step == 0) return newton;
   }
 }
 

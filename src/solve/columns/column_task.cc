@@ -28,28 +28,28 @@ AnyColumns first_columns(const AnyLoss& loss) {
 }
 
 template <class L, class Kind>
-void take_kind(const L& loss, uint64_t number, std::optional<AnyColumns>& found) {
+void take_kind(const L& loss, uint64_t number, std::optional<AnyColumns>& columns) {
   Kind kind;
   kind.loss = loss;
-  const AnyColumns any = kind;
-  if (any.index() == number) found = any;
+  const AnyColumns candidate = kind;
+  if (candidate.index() == number) columns = candidate;
 }
 
 template <class L, class... Kind>
 void take_kinds([[maybe_unused]] const L& loss, [[maybe_unused]] uint64_t number,
-                std::type_identity<std::tuple<Kind...>>, [[maybe_unused]] std::optional<AnyColumns>& found) {
-  (take_kind<L, Kind>(loss, number, found), ...);
+                std::type_identity<std::tuple<Kind...>>, [[maybe_unused]] std::optional<AnyColumns>& columns) {
+  (take_kind<L, Kind>(loss, number, columns), ...);
 }
 
 // The kind with this number, with the loss as it is; nothing where the loss has no such kind.
 std::optional<AnyColumns> columns_of(const AnyLoss& loss, uint64_t number) {
-  std::optional<AnyColumns> found;
+  std::optional<AnyColumns> columns;
   std::visit(
       [&]<class L>(const L& chosen) {
-        take_kinds(chosen, number, std::type_identity<typename ColumnKinds<L>::Kinds>{}, found);
+        take_kinds(chosen, number, std::type_identity<typename ColumnKinds<L>::Kinds>{}, columns);
       },
       loss);
-  return found;
+  return columns;
 }
 
 }  // namespace
@@ -188,17 +188,18 @@ void ColumnTask::add_gradient(const Block& block, const ColumnVisits& visits) {
         for (size_t i = 0; i < visits.size(); ++i) {
           ColumnDerivatives sums;
           view(block, visits[i], buffer).for_each_piece([&](const auto& piece) {
-            columns.add_slopes(piece, rows(), sums);
+            columns.add_derivatives(piece, rows(), sums);
           });
-          v2_.add(sums.slope * sums.slope);  // the gradient is w - v
-          lengths2_ += sums.squares;
+          v2_.add(sums.gradient * sums.gradient);  // the gradient is w - v
+          lengths2_ += sums.bound;
         }
       },
       columns_);
 }
 
-// The duals are the very ones that add_slopes saw, so that what a fast exponential lacks cannot make the bound untrue.
-// How long rows are is known from columns only as the sum of cost |x|^2, which bounds sums of alpha |x| (Cauchy).
+// The duals are the very ones that add_derivatives saw, so that what a fast exponential lacks cannot make the bound
+// untrue. How long rows are is known from columns only as the sum of cost |x|^2, which bounds sums of alpha |x|
+// (Cauchy).
 Certificate ColumnTask::certificate() const {
   const SquaredNorm w2 = squared_norm_of(std::span<const float>(solution_.weights));
   return std::visit(
@@ -228,7 +229,7 @@ Certificate ColumnTask::certificate() const {
         losses.add_rounding(1.01 * (margins * lengths + 0.5 * curved * margins * margins * lengths2_));
         const Certificate sums =
             certificate_of(w2, losses, {}, {});  // its dual is what rounding may have done, below 0
-        return Certificate{.primal = sums.primal, .dual = dual + sums.dual};
+        return Certificate{.primal = sums.primal, .dual = std::max(dual, solution_.known_dual) + sums.dual};
       },
       columns_);
 }
@@ -237,6 +238,7 @@ void ColumnTask::save(FieldWriter& to) const {
   to("weights", weights_);
   to("states", states_);
   to("states_are", uint64_t{columns_.index()});
+  if (std::isfinite(solution_.known_dual)) to("known_dual", solution_.known_dual);
 }
 
 void ColumnTask::restore(FieldReader& from) {
@@ -245,6 +247,7 @@ void ColumnTask::restore(FieldReader& from) {
   const std::optional<AnyColumns> kind = columns_of(problem_.loss, from.take<uint64_t>("states_are"));
   if (!kind) from.refuse_value("states_are");
   columns_ = *kind;
+  if (from.has("known_dual")) from("known_dual", solution_.known_dual);
   give_weights();
 }
 

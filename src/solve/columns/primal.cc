@@ -90,26 +90,26 @@ class PrimalDescent : public ColumnDescent {
   void step_along(const Columns& columns, const ColumnView& column) {
     const TaskRows rows = task_.rows();
     ColumnDerivatives sums;
-    column.for_each_piece([&](const auto& piece) { columns.add_slopes(piece, rows, sums); });
+    column.for_each_piece([&](const auto& piece) { columns.add_derivatives(piece, rows, sums); });
     double& weight = task_.weight(column);
     const auto change_of = [&](double step) {
       LossChange all;
       column.for_each_piece([&](const auto& piece) {
-        const LossChange own = columns.loss_change(piece, rows, step);
-        all.change += own.change;
-        all.size += own.size;
+        const LossChange change = columns.loss_change(piece, rows, step);
+        all.change += change.change;
+        all.size += change.size;
       });
       return all;
     };
-    const ColumnStep found = newton_step(weight, sums, columns.bound(), change_of);
-    met_slope(found.slope);
-    const double next = weight + found.step;
+    const ColumnStep newton = newton_step(weight, sums, columns.bound(), change_of);
+    met_gradient(newton.gradient);
+    const double next = weight + newton.step;
     const double step = next - weight;  // what rounding leaves of it, so that rows and weights agree
     if (step == 0) return;
     ++steps_.steps;
-    if (found.full) ++steps_.full;
-    steps_.evaluations += static_cast<uint64_t>(found.evaluations);
-    steps_.saved += static_cast<uint64_t>(found.saved);
+    if (newton.full) ++steps_.full;
+    steps_.evaluations += static_cast<uint64_t>(newton.evaluations);
+    steps_.saved += static_cast<uint64_t>(newton.saved);
     assert(falls_enough(weight, step, sums, change_of(step), costs_along(column, rows)));
     move(columns, column, rows, step);
     weight = next;
@@ -131,7 +131,7 @@ class PrimalDescent : public ColumnDescent {
     // A margin near 1 is wrong by the rounding of 1, and its loss by the root of loss * cost times as much.
     const double rounding = 1e-11 * (losses.size + weight * weight + step * step) +
                             1e-14 * std::sqrt(losses.size * costs) +
-                            kFastExponentialError * std::abs(step) * (losses.size + sums.squares + std::abs(weight));
+                            kFastExponentialError * std::abs(step) * (losses.size + sums.bound + std::abs(weight));
     return !(change > -kSufficientDecrease * step * step + rounding);
   }
 

@@ -1,6 +1,7 @@
 #include "solve/core/certify.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
@@ -16,7 +17,7 @@ constexpr double kWorthMending = 0.01;  // |v - w|^2 against the gap that is ask
 constexpr size_t kRowsPerPiece = 256;  // of the rows of a chunk: sums are kept by piece and added in order
 
 // Where to cut the features of v so that the parts have about as many nonzeros: by the features of some rows.
-std::vector<size_t> cuts_of(const Block& block, const Certifier::Range& range, size_t parts) {
+std::vector<size_t> cuts_of(const Block& block, const Certifier::FeatureRange& range, size_t parts) {
   constexpr size_t kSample = 4096;
   std::vector<size_t> seen;
   RowBuffer buffer;
@@ -96,12 +97,26 @@ void Certify::make_certifiers() {
     make(std::type_identity<Certifier>{});
 }
 
+// Side by side where the memory for v is free: margins alone are the certificate then.
+void Certify::load_weights() {
+  if (!std::holds_alternative<std::vector<Certifier>>(certifiers_)) return;
+  std::vector<std::span<float>> tasks;
+  for (const Job* job : batch()) tasks.emplace_back(job->solution->weights);
+  const size_t bytes_of_a_task = std::max<size_t>(1, setup_.problem.weights()) * sizeof(float);
+  weights_ =
+      SideBySide(std::move(tasks), makes_v() ? 0 : setup_.plan.certify_bytes / bytes_of_a_task, 1, setup_.problem.bias);
+  weights_.load(setup_.context.team);
+}
+
 size_t Certify::passes() const {
   return std::visit([](const auto& certifiers) { return certifiers.front().passes(); }, certifiers_);
 }
 
 Pass Certify::next() {
-  if (number_ == 0 && !mending_) make_certifiers();
+  if (number_ == 0 && !mending_) {
+    make_certifiers();
+    load_weights();
+  }
   const std::span<Job* const> jobs = batch();
   std::visit(
       [&]<class AnyCertifier>(std::vector<AnyCertifier>& certifiers) {
@@ -131,11 +146,11 @@ void Certify::work(const Block& block) {
 void Certify::add_block(std::vector<Certifier>& certifiers, const Block& block) {
   const std::span<Job* const> jobs = batch();
   const Team& team = setup_.context.team;
-  struct Piece {
+  struct RowPiece {
     size_t chunk = 0;
     size_t first_row = 0;
   };
-  std::vector<Piece> pieces;
+  std::vector<RowPiece> pieces;
   for (size_t chunk = 0; chunk < block.chunks.size() && number_ == 0 && !mending_; ++chunk)
     for (size_t row = 0; row < block.chunks[chunk]->rows(); row += kRowsPerPiece) pieces.push_back({chunk, row});
   const auto page_of = [&](const Job& job, size_t chunk) {
@@ -143,11 +158,14 @@ void Certify::add_block(std::vector<Certifier>& certifiers, const Block& block) 
     return duals.empty() ? std::span<const double>() : duals.page(block.numbers[chunk]);
   };
   std::vector<CertificateSums> sums(pieces.size() * jobs.size());
-  const size_t parts = makes_v() && !block.chunks.empty() ? team.size() : 0;  // of v, of each task
+  const std::span<const WeightGroup> groups = weights_.groups();
+  const size_t of_sums = pieces.size() * groups.size();
+  // Of v, of each task: each part looks at every row, so there are no more of them than cores.
+  const size_t parts = makes_v() && !block.chunks.empty() ? team.owners() : 0;
   const std::vector<size_t> cuts =
       parts == 0 ? std::vector<size_t>() : cuts_of(block, certifiers.front().range(), parts);
   const size_t of_v = cuts.empty() ? 0 : cuts.size() - 1;
-  team.for_each(sums.size() + of_v * jobs.size(), [&](size_t number) {
+  team.for_each(of_sums + of_v * jobs.size(), [&](size_t number) {
     RowBuffer buffer;
     // The long pieces first.
     if (number < of_v * jobs.size()) {
@@ -160,14 +178,21 @@ void Certify::add_block(std::vector<Certifier>& certifiers, const Block& block) 
       return;
     }
     number -= of_v * jobs.size();
-    const Piece& piece = pieces[number % pieces.size()];
-    const size_t task = number / pieces.size();
+    // All pieces of a group, then those of the next: its weights stay in the cache.
+    const WeightGroup& group = groups[number / pieces.size()];
+    const RowPiece& piece = pieces[number % pieces.size()];
     const Chunk& chunk = *block.chunks[piece.chunk];
-    sums[number] =
-        certifiers[task].sums_of(chunk, piece.first_row, std::min(chunk.rows(), piece.first_row + kRowsPerPiece),
-                                 page_of(*jobs[task], piece.chunk), buffer);
+    std::array<std::span<const double>, kMostSideBySide> duals;
+    for (size_t c = 0; c < group.width(); ++c) duals[c] = page_of(*jobs[group.first() + c], piece.chunk);
+    const size_t begin = group.first() * pieces.size() + number % pieces.size() * group.width();
+    Certifier::find_sums(std::span(certifiers).subspan(group.first(), group.width()), group, chunk, piece.first_row,
+                         std::min(chunk.rows(), piece.first_row + kRowsPerPiece), duals, buffer,
+                         std::span(sums).subspan(begin, group.width()));
   });
-  for (size_t number = 0; number < sums.size(); ++number) certifiers[number / pieces.size()].add(sums[number]);
+  auto sum = sums.begin();
+  for (const WeightGroup& group : groups)
+    for (size_t piece = 0; piece < pieces.size(); ++piece)
+      for (size_t c = 0; c < group.width(); ++c) certifiers[group.first() + c].add(*sum++);
 }
 
 void Certify::add_block(std::vector<ClassCertifier>& certifiers, const Block& block) {
@@ -219,7 +244,7 @@ bool Certify::adopt(Job& job, const AnyCertifier& certifier) {
   if constexpr (kOneTask) {
     job.certificate = certifier.finish();
     if (!job.mean.empty()) {
-      const Certificate of_mean = certifier.finish_others();
+      const Certificate of_mean = certifier.finish_mean();
       mean_is_better = of_mean.primal < job.certificate.primal;
       if (mean_is_better) job.certificate = of_mean;
     }
@@ -243,7 +268,7 @@ bool Certify::adopt(Job& job, const AnyCertifier& certifier) {
   return false;
 }
 
-void Certify::set_range(Job& job, const Certifier::Range& range) const {
+void Certify::set_range(Job& job, const Certifier::FeatureRange& range) const {
   std::transform(range.v.begin(), range.v.end(), job.solution->weights.begin() + static_cast<ptrdiff_t>(range.begin),
                  [](double x) { return static_cast<float>(x); });
 }
@@ -259,7 +284,7 @@ std::vector<PartOfV> Certify::v() const {
   std::visit(
       [&](const auto& certifiers) {
         for (size_t i = 0; i < std::min(certifiers.size(), tasks_of_v_.size()); ++i) {
-          const Certifier::Range range = certifiers[i].range();
+          const Certifier::FeatureRange range = certifiers[i].range();
           parts.push_back({tasks_of_v_[i], range.begin, range.v});
         }
       },

@@ -8,6 +8,7 @@
 
 #include "objective/class_certificate.h"
 #include "objective/drift.h"
+#include "objective/side_by_side.h"
 #include "solve/core/pass.h"
 
 namespace linblock {
@@ -48,8 +49,11 @@ class Certify {
   Pass next();
   void work(const Block& block);
   void end_pass();
-  // Frees the memory of v.
-  void clear() { certifiers_ = {}; }
+  // Frees the memory of v, and of weights side by side.
+  void clear() {
+    certifiers_ = {};
+    weights_ = {};
+  }
 
   const std::vector<Job>& jobs() const { return jobs_; }
   std::vector<Certificate> certificates() const;
@@ -66,12 +70,13 @@ class Certify {
   }
   bool makes_v() const { return begin_ >= without_v_; }
   void make_certifiers();
+  void load_weights();
   size_t passes() const;
   void add_block(std::vector<Certifier>& certifiers, const Block& block);
   void add_block(std::vector<ClassCertifier>& certifiers, const Block& block);
   template <class AnyCertifier>
   bool adopt(Job& job, const AnyCertifier& certifier);
-  void set_range(Job& job, const Certifier::Range& range) const;
+  void set_range(Job& job, const Certifier::FeatureRange& range) const;
 
   const Setup setup_;
   std::vector<Job> jobs_;
@@ -84,6 +89,7 @@ class Certify {
   bool mending_ = false;
   double done_ = 0;  // readings
   Certifiers certifiers_;
+  SideBySide weights_;  // of the tasks that are certified together now
   std::vector<size_t> tasks_of_v_;
 };
 

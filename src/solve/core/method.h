@@ -47,7 +47,9 @@ struct Abilities {
   std::optional<double> usual_truncation = {};  // where the user does not say
   bool certifies = true;
   bool primal = false;                   // minimizes over w alone: any weights are a start, and there are no duals
+  bool free_bias = false;                // can leave the bias out of the penalty
   std::string_view liblinear_name = {};  // of its models, where it is not the loss's
+  bool joint_probabilities = false;      // the decisions of all classes together are a distribution (softmax)
 };
 
 template <class M>

@@ -76,6 +76,8 @@ class Solver {
   virtual std::vector<PartOfV> v() const { return {}; }
   // Of a method that reads for itself.
   virtual ReadCosts own_costs() const { return {}; }
+  // Told to stop, the end of the last pass was not worked out: what would follow is not what would have followed.
+  virtual bool cut_short() const { return false; }
   // What is known of the answer: why it is one, and its certificates.
   virtual void finish(Summary& summary) = 0;
 

@@ -104,6 +104,9 @@ std::optional<PassLoop::Done> PassLoop::pass() {
   }
   has_stepped_ = pass->purpose == Pass::Purpose::step;
   Done done{.purpose = pass->purpose, .report = solver_->end_pass(end_of(*pass))};
+  if (context_.checkpoint.wanted() && solver_->cut_short())
+    fail(ErrorKind::interrupted, "interrupted in pass {}: the same command {}", at_.pass - 1,
+         saved() ? "resumes from the last checkpoint" : "starts over");
   if (pass->purpose == Pass::Purpose::certify) {
     certify_seconds_ += reading.seconds();
     certify_costs_ += costs() - before;
@@ -165,9 +168,9 @@ void PassLoop::work_on(const Pass& pass) {
   whole_ = whole_ && at_.block == pass.order.ends.size();
   if ((finished && !stop) || !checkpoint.wanted()) return;
   fail(ErrorKind::interrupted, "interrupted in pass {}: the same command {}", at_.pass,
-       finished  ? "goes on from here"
-       : saved() ? "goes on from the last checkpoint"
-                 : "begins anew");
+       finished  ? "resumes from here"
+       : saved() ? "resumes from the last checkpoint"
+                 : "starts over");
 }
 
 // A stop does not cut a reading short: half of it says nothing.
@@ -195,7 +198,7 @@ void PassLoop::read(const Pass& pass) {
 }
 
 void PassLoop::fail_in_reading(const Pass& pass) const {
-  const std::string_view how = saved() ? "goes on from the last checkpoint" : "begins anew";
+  const std::string_view how = saved() ? "resumes from the last checkpoint" : "starts over";
   if (pass.purpose == Pass::Purpose::look)
     fail(ErrorKind::interrupted, "interrupted in a reading {}: the same command {}", pass.words, how);
   fail(ErrorKind::interrupted, "interrupted in the certificate of pass {}: the same command {}",
@@ -209,7 +212,7 @@ void PassLoop::save_between_steps() {
   const bool stop = context_.stopped();
   if (!stop && since_saved_.seconds() < checkpoint.every_seconds) return;
   save();
-  if (stop) fail(ErrorKind::interrupted, "interrupted in step {}: the same command goes on from here", at_.pass - 1);
+  if (stop) fail(ErrorKind::interrupted, "interrupted in step {}: the same command resumes from here", at_.pass - 1);
 }
 
 PassEnd PassLoop::end_of(const Pass& pass) const {
@@ -251,13 +254,13 @@ void PassLoop::read_rows(const std::function<void(const Block&)>& work) {
       },
       0, window);
   if (context_.stopped() && context_.checkpoint.wanted())
-    fail(ErrorKind::interrupted, "interrupted: the same command goes on");
+    fail(ErrorKind::interrupted, "interrupted: the same command resumes");
 }
 
 Summary PassLoop::finish() {
   solver_->finish(summary_);
   if (summary_.termination == Termination::interrupted && context_.stopped() && context_.checkpoint.wanted())
-    fail(ErrorKind::interrupted, "interrupted: the same command goes on");
+    fail(ErrorKind::interrupted, "interrupted: the same command resumes");
   summary_.costs = costs();
   if (summary_.plan.columns || summary_.plan.rows == RowsHeld::streamed) rows_.release();
   if (!is_wrapped(problem_, options_.method)) check_certificates(summary_);

@@ -10,8 +10,9 @@
 namespace linblock {
 
 uint64_t Plan::bytes(std::string_view part) const {
-  const auto found = std::find_if(parts.begin(), parts.end(), [&](const MemoryPart& one) { return one.name == part; });
-  return found == parts.end() ? 0 : found->bytes;
+  const auto entry =
+      std::find_if(parts.begin(), parts.end(), [&](const MemoryPart& candidate) { return candidate.name == part; });
+  return entry == parts.end() ? 0 : entry->bytes;
 }
 
 std::string_view Plan::method_name() const { return Methods::kNames[method]; }

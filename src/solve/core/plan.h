@@ -16,6 +16,11 @@
 
 namespace linblock {
 
+// A part of the plan: a copy of tasks' weights.
+inline constexpr std::string_view kSideBySide = "weights side by side";
+// Likewise: matrices that a method factorizes. With them, how features are scaled matters little.
+inline constexpr std::string_view kFactors = "factors";
+
 // One use of the memory. The plan adds parts up, prints, traces and saves them, and knows nothing of what they are.
 struct MemoryPart {
   std::string name = {};  // "duals", "margins"
@@ -44,6 +49,7 @@ struct Plan {
   uint64_t kept_rows = 0;     // in the working set of a task, at most
   size_t accumulators = 1;    // partial sums over rows, added in a fixed order
   bool batches = false;       // rows may be stepped along together
+  bool crowded = false;       // fewer tasks at once would take fewer passes; says nothing of a run, and is not saved
 
   void add_part(std::string_view name, uint64_t bytes, std::vector<Remedy> remedies = {}, std::string of = {}) {
     parts.push_back({std::string(name), bytes, std::move(remedies), std::move(of)});

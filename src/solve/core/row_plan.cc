@@ -14,7 +14,6 @@ constexpr double kLeastWorkingSetShare = 0.4;  // of the memory for rows, where 
 constexpr uint64_t kManyRows = 16;             // for each feature
 constexpr uint64_t kWorkingSetRows = 3;        // one in so many rows may be in it ...
 constexpr uint64_t kFewFeaturesRows = 12;      // ... and with few features: rounds over more of them come too seldom
-constexpr uint64_t kWorkingSetRowBytes = 64;   // where all rows are in memory, it is a list with so many bytes per row
 
 class RowPlanner {
  public:
@@ -28,7 +27,7 @@ class RowPlanner {
 
   Plan make() const {
     const size_t count = problem_.store->chunks().size();
-    Plan plan = share_out(needs_.accumulators);
+    Plan plan = share_out();
     if (options_.chunks_per_block > 0)
       plan.chunks_per_block = std::min(plan.chunks_per_block, options_.chunks_per_block);
     plan.kept_rows = plan.cache_bytes > 0 ? kept_rows() : 0;
@@ -43,11 +42,14 @@ class RowPlanner {
 
  private:
   uint64_t kept_rows() const {
+    if (has_sample()) return needs_.sample_rows;
     return problem_.store->info().rows / (needs_.few_features ? kFewFeaturesRows : kWorkingSetRows) + 1;
   }
+  bool has_sample() const { return needs_.sample_rows > 0; }
   bool small_blocks() const { return needs_.blocks == Blocks::recomposed; }
   size_t usual_chunks() const {
     if (options_.chunks_per_block > 0) return options_.chunks_per_block;
+    if (needs_.usual_chunks > 0) return needs_.usual_chunks;
     return needs_.batch_bytes > 0 ? kChunksPerBlockOfBatches : kUsualChunksPerBlock;
   }
 
@@ -85,6 +87,18 @@ class RowPlanner {
     return notes_on(largest_of(bucket_blocks(chunks_per_block)));
   }
 
+  // For as many tasks as fit. Speed alone, and no bit, depends on it. Returns what it takes.
+  uint64_t take_side_by_side(uint64_t free, Plan& plan) const {
+    if (needs_.side_by_side_bytes == 0) return 0;
+    const uint64_t copied = std::min<uint64_t>(tasks_, free / needs_.side_by_side_bytes);
+    if (copied < 2) return 0;
+    plan.add_part(kSideBySide, copied * needs_.side_by_side_bytes);
+    return copied * needs_.side_by_side_bytes;
+  }
+
+  // Of all tasks, where rows are read in each pass.
+  uint64_t whole_sample() const { return needs_.sample_rows * needs_.bytes_per_sample_row * tasks_; }
+
   // Rows are read again in each pass: a window for them, and what is left for the working set.
   void split_memory(uint64_t free, Plan& plan) const {
     const uint64_t least = chunks_.least();
@@ -92,6 +106,9 @@ class RowPlanner {
     // Large blocks: two of them, and the notes on one.
     const uint64_t fitting_with_notes = free / (2 * chunks_.largest + notes_on(1));
     free -= std::min(free - least, notes(small ? usual_chunks() : std::max<size_t>(1, fitting_with_notes)));
+    // Two blocks and one v come first.
+    const uint64_t enough = 2 * usual_chunks() * chunks_.largest + least + needs_.v_bytes;
+    if (free > enough) free -= take_side_by_side(free - enough, plan);
     uint64_t window = free;
     if (needs_.working_set_share) {
       window = static_cast<uint64_t>(static_cast<double>(free) * (1 - *needs_.working_set_share));
@@ -102,6 +119,10 @@ class RowPlanner {
     }
     plan.window_bytes = std::clamp(window, least, free);
     plan.cache_bytes = !needs_.has_working_set || plan.duals_in_file ? 0 : free - plan.window_bytes;
+    if (has_sample() && plan.cache_bytes > whole_sample()) {
+      plan.cache_bytes = whole_sample();
+      plan.window_bytes = free - plan.cache_bytes;
+    }
     plan.certify_bytes = std::min(needs_.v_bytes * tasks_,
                                   needs_.certifies_in_window ? plan.window_bytes - least / 2 : plan.window_bytes / 4);
     plan.certify_window_bytes = plan.window_bytes - plan.certify_bytes;
@@ -119,22 +140,26 @@ class RowPlanner {
     // The working set needs no memory of its own where all rows are here, only a list; and its duals at hand.
     // Tasks that share their rows are faster without, unless features are few: another pass is what costs least then.
     const auto of_use = [&] { return tasks_ == 1 || needs_.few_features || needs_.working_set_share.has_value(); };
-    const bool has_list =
-        needs_.shares_out_working_set && needs_.working_set_share.value_or(1) > 0 && !plan.duals_in_file && of_use();
-    const uint64_t list = has_list ? kept_rows() * kWorkingSetRowBytes : 0;
+    const bool has_list = has_sample() || (needs_.shares_out_working_set && needs_.working_set_share.value_or(1) > 0 &&
+                                           !plan.duals_in_file && of_use());
+    const uint64_t list = has_list ? kept_rows() * needs_.bytes_per_listed_row : 0;
     const uint64_t v = needs_.v_bytes;
     free -= std::min(free, notes(plan.chunks_per_block));
     const uint64_t remembered = problem_.store->info().physical_rows() * needs_.remembered_bytes_per_row;
-    if (chunks_.decoded + remembered + v + list <= free)
+    // A list is worth less than rows that stay; a sample is worth more, and a smaller one costs passes.
+    const uint64_t beside_decoded = has_sample() ? list * tasks_ : list;
+    const uint64_t beside_encoded = has_sample() ? list * tasks_ : 0;
+    if (chunks_.decoded + remembered + v + beside_decoded <= free)
       plan.rows = RowsHeld::decoded;
-    else if (chunks_.encoded + space + std::min(v, kLeastCertifyBytes) <= free)
+    else if (chunks_.encoded + space + std::min(v, kLeastCertifyBytes) + beside_encoded <= free)
       plan.rows = RowsHeld::encoded;
     else
       return false;
     plan.window_bytes = plan.rows == RowsHeld::decoded ? chunks_.decoded + remembered : chunks_.encoded + space;
-    const uint64_t left = free - plan.window_bytes;
+    uint64_t left = free - plan.window_bytes;
     plan.certify_bytes = std::min(v, left);
     plan.cache_bytes = std::min(left - plan.certify_bytes, list * tasks_);
+    left -= take_side_by_side(left - plan.certify_bytes - plan.cache_bytes, plan);
     // What is left may certify several tasks at once.
     if (plan.certify_bytes == v && v > 0)
       plan.certify_bytes = std::clamp((left - plan.cache_bytes) / v, uint64_t{1}, uint64_t{tasks_}) * v;
@@ -157,12 +182,12 @@ class RowPlanner {
   uint64_t take_fixed(Plan& plan) const {
     const Store& store = *problem_.store;
     const uint64_t rows = store.info().physical_rows();  // removed ones have their places too
-    const uint64_t per_weight = needs_.bytes_per_weight + plan.accumulators * needs_.bytes_per_accumulated_weight;
-    const uint64_t weights = needs_.weights * per_weight * tasks_;
+    const uint64_t weights = needs_.weights * needs_.bytes_per_weight * tasks_;
     const uint64_t directory = directory_bytes(store);
     const uint64_t held =
         context_.reserved_bytes + tasks_ * usual_chunks() * chunks_.most_rows * needs_.open_bytes_per_row;
-    const uint64_t fixed = kProgramBytes + held + weights + directory + needs_.batch_bytes;
+    uint64_t fixed = kProgramBytes + held + weights + directory + needs_.batch_bytes;
+    for (const MemoryPart& part : needs_.others) fixed += part.bytes;
     const uint64_t least = chunks_.least() + notes(small_blocks() ? usual_chunks() : 1);
     uint64_t kept = needs_.kept_bytes
                         ? needs_.kept_bytes(chunks_, context_.memory_bytes - std::min(context_.memory_bytes, fixed))
@@ -184,6 +209,7 @@ class RowPlanner {
       plan.add_part(needs_.kept_of_rows, kept,
                     needs_.remedies_for_rows.empty() ? fewer_tasks : needs_.remedies_for_rows, grouped(rows) + " rows");
     if (needs_.batch_bytes > 0) plan.add_part("batches", needs_.batch_bytes, {use("batch", "1")});
+    for (const MemoryPart& part : needs_.others) plan.parts.push_back(part);
     const uint64_t taken = fixed + kept;
     if (taken + least > context_.memory_bytes) refuse(plan, held, directory, least, taken + least);
     return context_.memory_bytes - taken;
@@ -196,27 +222,17 @@ class RowPlanner {
     refuse_memory(plan, needed, context_.memory_bytes);
   }
 
-  // Everything, with so many accumulators; with one where several do not fit, or where that one lets all rows stay in
-  // memory.
-  Plan share_out(size_t accumulators) const {
+  Plan share_out() const {
     Plan plan;
     plan.tasks = tasks_;
-    plan.accumulators = accumulators;
-    try {
-      const uint64_t free = take_fixed(plan);
-      if (!hold_all_rows(free, plan)) {
-        plan.rows = RowsHeld::streamed;
-        split_memory(free, plan);
-      }
-    } catch (const Error& error) {
-      if (accumulators == 1 || error.kind() != ErrorKind::memory) throw;
-      return share_out(1);
+    const uint64_t free = take_fixed(plan);
+    if (!hold_all_rows(free, plan)) {
+      plan.rows = RowsHeld::streamed;
+      split_memory(free, plan);
     }
     plan.add_part("rows", plan.window_bytes);
     if (plan.cache_bytes > 0 && plan.rows == RowsHeld::streamed) plan.add_part("working set", plan.cache_bytes);
-    if (accumulators == 1 || plan.rows != RowsHeld::streamed) return plan;
-    const Plan single = share_out(1);
-    return single.rows != RowsHeld::streamed ? single : plan;
+    return plan;
   }
 
   const RowNeeds& needs_;

@@ -29,8 +29,6 @@ enum class Blocks {
 struct RowNeeds {
   uint64_t weights = 0;  // so many
   uint64_t bytes_per_weight = sizeof(float);
-  uint64_t bytes_per_accumulated_weight = 0;      // for each accumulator
-  size_t accumulators = 1;                        // partial sums over rows, at most; fewer where rows need the memory
   std::vector<Remedy> remedies_for_weights = {};  // empty: fewer folds, or fewer features
 
   std::string_view kept_of_rows = "duals";  // what is kept of each row
@@ -47,14 +45,22 @@ struct RowNeeds {
   Blocks blocks = Blocks::buckets;
   size_t fixed_blocks = 0;  // of whole buckets: so many; 0: as many as the memory asks for
   size_t part_chunks = 0;   // to a block, of a part
+  size_t usual_chunks = 0;  // to a small block; 0: as is usual
   size_t most_chunks = BlockSource::kMostChunksPerBlock;
 
   bool has_working_set = false;
   bool shares_out_working_set = false;           // the plan chooses its share, where nobody names one
   std::optional<double> working_set_share = {};  // of the memory for rows
-  bool few_features = false;                     // for so many rows that a mean of weights may be kept
-  uint64_t batch_bytes = 0;                      // of all tasks, for rows that are stepped along together
-  uint64_t remembered_bytes_per_row = 0;         // of all tasks, where rows stay in memory, decoded
+  uint64_t bytes_per_listed_row = 64;
+  // A sample of rows instead of a working set: so many, where they fit. It comes before rows that stay in memory, since
+  // a smaller one costs passes.
+  uint64_t sample_rows = 0;
+  uint64_t bytes_per_sample_row = 0;      // where rows do not stay; where they do, bytes_per_listed_row
+  bool few_features = false;              // for so many rows that a mean of weights may be kept
+  uint64_t side_by_side_bytes = 0;        // a copy of the weights, where nothing else needs the memory
+  uint64_t batch_bytes = 0;               // of all tasks, for rows that are stepped along together
+  std::vector<MemoryPart> others = {};    // of all tasks
+  uint64_t remembered_bytes_per_row = 0;  // of all tasks, where rows stay in memory, decoded
 };
 
 // Throws ErrorKind::memory, with numbers and remedies.

@@ -1,12 +1,19 @@
 #include "solve/core/solver.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace linblock {
 
 size_t weights_of_a_task(const Problem& problem, const AnyMethod& method) {
   return problem.weights() * (abilities_of(method).tasks == TaskKind::all_classes ? problem.classes() : 1);
+}
+
+std::string_view name_of(Termination termination) {
+  constexpr std::array<std::string_view, 6> kNames = {"converged",   "pass_limit", "time_limit",
+                                                      "interrupted", "stalled",    "ended"};
+  return kNames[static_cast<size_t>(termination)];
 }
 
 void PassReport::add_task(double primal, double its_dual) {
@@ -17,14 +24,16 @@ void PassReport::add_task(double primal, double its_dual) {
 
 Certificate Summary::total() const {
   Certificate sum;
-  for (const Certificate& one : certificates) sum = {sum.primal + one.primal, sum.dual + one.dual};
+  for (const Certificate& certificate : certificates)
+    sum = {sum.primal + certificate.primal, sum.dual + certificate.dual};
   return sum;
 }
 
 TruncatedResult Summary::truncated_total() const {
   TruncatedResult sum;
-  for (const TruncatedResult& one : truncated)
-    sum = {sum.objective + one.objective, sum.outliers + one.outliers, std::max(sum.outer_steps, one.outer_steps)};
+  for (const TruncatedResult& result : truncated)
+    sum = {sum.objective + result.objective, sum.outliers + result.outliers,
+           std::max(sum.outer_steps, result.outer_steps)};
   return sum;
 }
 
@@ -34,7 +43,7 @@ uint64_t Summary::support_vectors_total() const {
 
 double Summary::largest_gap() const {
   double largest = 0;
-  for (const Certificate& one : certificates) largest = std::max(largest, one.gap());
+  for (const Certificate& certificate : certificates) largest = std::max(largest, certificate.gap());
   return largest;
 }
 

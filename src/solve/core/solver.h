@@ -1,10 +1,11 @@
-// How a problem is minimised: a method's options in, weights with a certificate out.
+// How a problem is minimized: a method's options in, weights with a certificate out.
 #pragma once
 
 #include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,8 +51,10 @@ struct SolveOptions {
 };
 
 // Stalled: no step is better than none, as far as numbers of double precision can tell.
-enum class Termination { converged, pass_limit, time_limit, interrupted, stalled };
-constexpr Termination last_of(Termination) { return Termination::stalled; }
+// `ended`: of a method that does not aim at a tolerance.
+enum class Termination { converged, pass_limit, time_limit, interrupted, stalled, ended };
+constexpr Termination last_of(Termination) { return Termination::ended; }
+std::string_view name_of(Termination termination);
 
 // One a task: a warm start in, the answer out.
 struct Solution {
@@ -59,7 +62,9 @@ struct Solution {
   Duals duals = {};
   // Where `weights` are a mean that turned out better: those that belong to the duals, to go on from.
   std::vector<float> weights_of_duals = {};
-  uint64_t steps = 0;            // Pegasos: how many were made
+  uint64_t steps = 0;  // Pegasos: how many were made
+  // In: a lower bound of the optimum that is known already, rounded down.
+  double known_dual = -std::numeric_limits<double>::infinity();
   SparseDuals class_duals = {};  // instead, where a task tells all classes apart at once
 };
 
@@ -175,6 +180,23 @@ struct ColumnSteps {
   }
 };
 
+// Readings of all rows at fixed weights, one per task that was certified.
+struct CertificatesMade {
+  uint64_t all = 0;
+  uint64_t without_v = 0;  // of them, from margins alone
+
+  CertificatesMade& operator+=(const CertificatesMade& other) {
+    all += other.all;
+    without_v += other.without_v;
+    return *this;
+  }
+
+  static void visit_fields(auto& self, auto&& field) {
+    field("all", self.all);
+    field("without_v", self.without_v);
+  }
+};
+
 struct Summary {
   Termination termination = Termination::converged;
   Plan plan = {};
@@ -182,6 +204,7 @@ struct Summary {
   bool has_dual = true;                        // false for Pegasos, whose gap is not known
   std::vector<Certificate> certificates = {};  // one a task, of the weights in the solutions
   ColumnSteps column_steps = {};               // of all tasks
+  CertificatesMade certificates_made = {};     // of methods that may do without v
   // Where losses are truncated: at which s, and one a task. The certificates are of the last convex problem then.
   std::optional<double> truncate = {};
   std::vector<TruncatedResult> truncated = {};
@@ -199,6 +222,7 @@ struct Summary {
   double largest_gap() const;
   // A finite bound is known for every task.
   bool certified() const { return has_dual && std::isfinite(largest_gap()); }
+  bool converged() const { return termination == Termination::converged; }
 
   static void visit_fields(auto& self, auto&& field) {
     field("termination", self.termination);
@@ -207,6 +231,7 @@ struct Summary {
     field("has_dual", self.has_dual);
     field("certificates", self.certificates);
     field("column_steps", self.column_steps);
+    field("certificates_made", self.certificates_made);
     field("truncate", self.truncate);
     field("truncated", self.truncated);
     field("support_vectors", self.support_vectors);

@@ -31,13 +31,15 @@ class TaskSolver : public Solver {
     if (certify_.in_work())
       certify_.end_pass();
     else
-      begin_certificates(end.limit.has_value());
+      end_steps_and_certify(end.limit.has_value());
     if (certify_.in_work()) return std::nullopt;
     for (size_t i = 0; i < tasks_.due().size(); ++i) {
       auto& task = *tasks_.due()[i];
       task.certificate = certify_.jobs()[i].certificate;
       task.descent.set_drift_bound(certify_.jobs()[i].drift_bound);
-      task.short_of_tolerance = certify_.jobs()[i].needs_v ? 0 : task.short_of_tolerance + 1;
+      const bool with_v = certify_.jobs()[i].needs_v;
+      task.short_of_tolerance = with_v ? 0 : task.short_of_tolerance + 1;
+      task.made += {.all = 1, .without_v = with_v ? uint64_t{0} : 1};
     }
     PassReport report;
     tasks_.end_certificates(setup_.options, report);
@@ -54,12 +56,15 @@ class TaskSolver : public Solver {
   void finish(Summary& summary) final {
     summary.termination = *termination_;
     summary.certificates = tasks_.certificates();
+    summary.certificates_made = tasks_.certificates_made();
   }
 
  protected:
   virtual Pass begin_pass(const Position& at) = 0;
   // Of the pass. False: told to stop half-way.
   virtual bool solve_block(const Block& block, size_t number) = 0;
+  // All blocks of the pass are done: the solutions are as they stand.
+  virtual void end_steps() {}
   // A certificate waits for those of other tasks.
   virtual bool waits() const = 0;
 
@@ -67,10 +72,11 @@ class TaskSolver : public Solver {
   Tasks<Descent> tasks_;
 
  private:
-  void begin_certificates(bool last) {
+  void end_steps_and_certify(bool last) {
+    end_steps();
     last_ = last;
     std::vector<Certify::Job> jobs;
-    for (auto* task : tasks_.choose_due(setup_.options, waits(), last)) {
+    for (auto* task : tasks_.choose_due(setup_.context.team, setup_.options, waits(), last)) {
       // What the drift takes off the dual is a small part of the gap that is asked for. With a high cost it may still
       // be what keeps the primal up: where certificates go on falling short, v takes the place of the weights.
       const double drift = task->descent.drift_bound();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/team.h"
 #include "solve/core/pass.h"
 
 namespace linblock {
@@ -25,7 +26,8 @@ class Tasks {
     bool done = false;  // certified within the tolerance: left out of later passes
     Certificate certificate = {};
     int short_of_tolerance = 0;  // certificates in a row, made without v
-    double primal = 0;           // estimates of the last pass
+    CertificatesMade made = {};
+    double primal = 0;  // estimates of the last pass
     double dual = 0;
 
     double estimated_gap() const { return relative_gap(primal, dual); }
@@ -35,6 +37,7 @@ class Tasks {
       field("done", self.done);
       field("certificate", self.certificate);
       field("short_of_tolerance", self.short_of_tolerance);
+      field("made", self.made);
       field("weights_of_duals", self.solution.weights_of_duals);
     }
   };
@@ -50,27 +53,28 @@ class Tasks {
   }
 
   std::vector<TaskRun*> in_work() const {
-    std::vector<TaskRun*> found;
+    std::vector<TaskRun*> tasks_in_work;
     for (const auto& task : tasks_)
-      if (!task->done) found.push_back(task.get());
-    return found;
+      if (!task->done) tasks_in_work.push_back(task.get());
+    return tasks_in_work;
   }
 
   std::vector<const Descent*> all() const {
-    std::vector<const Descent*> found;
-    for (const auto& task : tasks_) found.push_back(&task->descent);
-    return found;
+    std::vector<const Descent*> descents;
+    for (const auto& task : tasks_) descents.push_back(&task->descent);
+    return descents;
   }
 
   // After a pass: what may be within the tolerance is due for a certificate, and everything after the last pass.
   // `waits`: a certificate is a reading, and waits for others that are due.
-  const std::vector<TaskRun*>& choose_due(const SolveOptions& options, bool waits, bool last) {
+  const std::vector<TaskRun*>& choose_due(const Team& team, const SolveOptions& options, bool waits, bool last) {
     const std::vector<TaskRun*> tasks = in_work();
-    for (TaskRun* task : tasks) {
-      const double w2 = task->descent.squared_weights();
-      task->primal = 0.5 * w2 + task->descent.losses();
-      task->dual = task->descent.dual_values() - 0.5 * w2;
-    }
+    team.for_each(tasks.size(), [&](size_t i) {
+      TaskRun& task = *tasks[i];
+      const double w2 = task.descent.squared_weights();
+      task.primal = 0.5 * w2 + task.descent.losses();
+      task.dual = task.descent.dual_values() - 0.5 * w2;
+    });
     due_.clear();
     for (TaskRun* task : tasks)
       if (last || task->estimated_gap() * task->gap_ratio <= options.tolerance) due_.push_back(task);
@@ -81,8 +85,8 @@ class Tasks {
   const std::vector<TaskRun*>& due() const { return due_; }
   // The certificates of those due are known: what they make of the tasks, and of the report.
   void end_certificates(const SolveOptions& options, PassReport& report) {
-    for (TaskRun* one : due_) {
-      TaskRun& task = *one;
+    for (TaskRun* task_run : due_) {
+      TaskRun& task = *task_run;
       const double gap = task.certificate.gap();
       if (const double estimate = task.estimated_gap(); estimate > 0 && std::isfinite(estimate))
         task.gap_ratio = std::clamp(gap / estimate, 0.1, most_gap_ratio_);
@@ -102,6 +106,12 @@ class Tasks {
   std::vector<Certificate> certificates() const {
     std::vector<Certificate> all;
     for (const auto& task : tasks_) all.push_back(task->certificate);
+    return all;
+  }
+
+  CertificatesMade certificates_made() const {
+    CertificatesMade all;
+    for (const auto& task : tasks_) all += task->made;
     return all;
   }
 

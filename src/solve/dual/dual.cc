@@ -15,6 +15,7 @@
 #include "solve/core/row_plan.h"
 #include "solve/core/task_solver.h"
 #include "solve/dual/dual_descent.h"
+#include "solve/dual/task_group.h"
 
 namespace linblock {
 
@@ -49,6 +50,13 @@ bool uses_batches(const Problem& problem, const Dual& method, bool few_features)
          problem.weights() >= kManyWeights && problem.store->info().nonzeros >= kManyNonzeros;
 }
 
+// Several tasks go over a block together, row by row. With a working set, or a mean of the weights, each goes alone; so
+// does it in the paper's own schedule, where it has the bits of a run of its own.
+bool steps_together(const Problem& problem, const Dual& method, const Plan& plan) {
+  return problem.tasks.size() > 1 && method.schedule == Schedule::recomposed && plan.cache_bytes == 0 &&
+         !plan.few_features;
+}
+
 class DualSolver : public TaskSolver<DualDescent> {
  public:
   DualSolver(const Setup& setup, const Dual& method) : TaskSolver(setup), method_(method) {
@@ -58,7 +66,7 @@ class DualSolver : public TaskSolver<DualDescent> {
     // Estimates are of losses before a step, and so too high, the more so where a mean is better than the weights that
     // made them. A certificate costs one reading, so it is tried early.
     const bool warm =
-        std::any_of(solutions.begin(), solutions.end(), [](const auto& one) { return !one.duals.empty(); });
+        std::any_of(solutions.begin(), solutions.end(), [](const auto& solution) { return !solution.duals.empty(); });
     const double gap_ratio = warm ? kWarmGapRatio : plan.few_features ? 0.3 : 0.5;
     if (method.schedule == Schedule::recomposed) new_chunks_ = setup.options.new_chunks;
     for (size_t i = 0; i < problem.tasks.size(); ++i) {
@@ -77,20 +85,21 @@ class DualSolver : public TaskSolver<DualDescent> {
       // The paper's own schedule is the paper exactly.
       if (method.schedule == Schedule::recomposed) descent.use_shrinking();
     }
-    // Those that a start brings along may be in a file though they would fit the memory.
+    // Those that a start brings along may be in a file though they would fit in memory.
     duals_in_file_ =
-        std::any_of(solutions.begin(), solutions.end(), [](const auto& one) { return one.duals.in_file(); });
+        std::any_of(solutions.begin(), solutions.end(), [](const auto& solution) { return solution.duals.in_file(); });
   }
 
   void save(FieldWriter& to) const override {
+    side_by_side_.put_back(setup_.context.team);
     to("new_chunks", new_chunks_);
     tasks_.save(to);
   }
   void restore(FieldReader& from, const Position& at) override {
     from("new_chunks", new_chunks_);
     const BlockOrder order = order_of(at.pass);
-    tasks_.restore(from, [&](auto& task, FieldReader& own) {
-      task.descent.restore(own, order, task.done ? order.ends.size() : at.block);
+    tasks_.restore(from, [&](auto& task, FieldReader& fields) {
+      task.descent.restore(fields, order, task.done ? order.ends.size() : at.block);
     });
   }
 
@@ -102,19 +111,25 @@ class DualSolver : public TaskSolver<DualDescent> {
     rounds_ = {.most = method_.inner.converge ? kConvergeRounds : static_cast<int>(plan.inner),
                .converge = method_.inner.converge,
                .kept_join = method_.inner.converge || method_.schedule == Schedule::fixed};
-    for (auto* task : in_work_) {
-      if (at.block == 0) task->descent.begin_pass(at.pass);
-      task->descent.set_idle(plan.idle);
-    }
+    setup_.context.team.for_each(in_work_.size(), [&](size_t i) {
+      if (at.block == 0) in_work_[i]->descent.begin_pass(at.pass);
+      in_work_[i]->descent.set_idle(plan.idle);
+    });
+    if (steps_together(setup_.problem, method_, plan)) group_tasks();
     return {.order = order_of(at.pass), .save_first = duals_in_file_};
   }
 
   bool solve_block(const Block& block, size_t number) override {
-    DualDescent::Rounds own = rounds_;
-    if (is_new(block)) own.most = std::max(own.most, kRoundsOfNew);
+    DualDescent::Rounds rounds = rounds_;
+    if (is_new(block)) rounds.most = std::max(rounds.most, kRoundsOfNew);
+    if (!groups_.empty())
+      return for_each_task(setup_.context, groups_.size(),
+                           [&](size_t i) { return groups_[i].solve_block(block, number, rounds); });
     return for_each_task(setup_.context, in_work_.size(),
-                         [&](size_t i) { return in_work_[i]->descent.solve_block(block, number, own); });
+                         [&](size_t i) { return in_work_[i]->descent.solve_block(block, number, rounds); });
   }
+
+  void end_steps() override { side_by_side_.put_back(setup_.context.team); }
 
   // Fixed blocks promise each task the bits that it would have alone, so their certificates never wait for others.
   bool waits() const override {
@@ -122,6 +137,25 @@ class DualSolver : public TaskSolver<DualDescent> {
   }
 
  private:
+  // Those in work. Weights may have changed since the last pass.
+  void group_tasks() {
+    const Team& team = setup_.context.team;
+    std::vector<std::span<float>> weights;
+    for (auto* task : in_work_) weights.emplace_back(task->solution.weights);
+    const size_t bytes_of_a_task = std::max<size_t>(1, setup_.problem.weights()) * sizeof(float);
+    const size_t columns = setup_.plan.bytes(kSideBySide) / bytes_of_a_task;
+    if (!side_by_side_.is_of(weights))
+      side_by_side_ = SideBySide(std::move(weights), columns, team.size(), setup_.problem.bias);
+    side_by_side_.make_zeros_positive();
+    side_by_side_.load(team);
+    groups_.clear();
+    for (const WeightGroup& group : side_by_side_.groups()) {
+      std::vector<DualDescent*> tasks;
+      for (size_t i = 0; i < group.width(); ++i) tasks.push_back(&in_work_[group.first() + i]->descent);
+      groups_.emplace_back(std::move(tasks), group);
+    }
+  }
+
   BlockOrder order_of(int pass) const {
     BlockOrder order = order_of_pass(*setup_.problem.store,
                                      {.schedule = method_.schedule,
@@ -153,6 +187,8 @@ class DualSolver : public TaskSolver<DualDescent> {
   int pass_ = 1;
   std::vector<Tasks<DualDescent>::TaskRun*> in_work_;
   DualDescent::Rounds rounds_;
+  SideBySide side_by_side_;
+  std::vector<TaskGroup> groups_;  // none: each task goes alone
 };
 
 }  // namespace
@@ -160,6 +196,7 @@ class DualSolver : public TaskSolver<DualDescent> {
 Plan Dual::plan(const Problem& problem, const SolveOptions& options, const Context& context) const {
   const bool recomposed = schedule == Schedule::recomposed;
   const bool few_features = recomposed && has_few_features(problem);
+  const bool side_by_side = problem.tasks.size() > 1 && recomposed && !few_features && cache_fraction.value_or(0) == 0;
   const auto plan_with = [&](bool batches) {
     Plan plan = plan_rows({.weights = problem.weights(),
                            .bytes_per_weight = sizeof(float) * (few_features ? 2 : 1),
@@ -173,6 +210,7 @@ Plan Dual::plan(const Problem& problem, const SolveOptions& options, const Conte
                            .shares_out_working_set = recomposed,
                            .working_set_share = cache_fraction,
                            .few_features = few_features,
+                           .side_by_side_bytes = side_by_side ? problem.weights() * sizeof(float) : 0,
                            .batch_bytes = batches ? Batches::memory_bytes() : 0,
                            .remembered_bytes_per_row = batches ? Batches::kBytesPerRow : 0},
                           problem, options, context);

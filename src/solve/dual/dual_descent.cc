@@ -13,13 +13,12 @@
 #include "base/dot.h"
 #include "solve/core/pass.h"
 #include "solve/dual/batch_choice.h"
+#include "solve/dual/dual_step.h"
 
 namespace linblock {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kConvergeTolerance = 0.1;  // of a sub-problem: LIBLINEAR's default
 constexpr int kMostKeptRounds = 100;
 constexpr double kStride = 1.5;  // with few features; on documents anything beyond 1 costs passes
 
@@ -57,10 +56,15 @@ void DualDescent::begin_pass(int pass) {
   if (pass == pass_) return;  // taken up again before its first block
   met_all_ = pass_ > 0;
   pass_ = pass;
-  losses_ = resting_.begin_pass(pass, shrinks_);
+  losses_ = shrinking_.begin_pass(pass, shrinks_);
   mean_of_ = 0;
   working_set_.begin_pass();
   drift_.begin(squared_weights());
+}
+
+double DualDescent::squared_length(const Row& row) const {
+  const double norm2 = squared_norm(row.value);
+  return problem_.has_bias() ? norm2 + problem_.bias * problem_.bias : norm2;
 }
 
 double DualDescent::squared_weights() const {
@@ -76,41 +80,48 @@ bool DualDescent::must_leave(const Stopwatch& working) const {
 bool DualDescent::solve_block(const Block& block, size_t number, const Rounds& rounds) {
   Block with_kept = block;
   with_kept.cache = &working_set_.rows();
-  solution_.duals.fetch(block.numbers);
+  begin_block(block);
   const bool finished =
       std::visit([&](const auto& loss) { return solve_block_with(loss, with_kept, number, rounds); }, problem_.loss);
-  if (!finished) return false;
+  if (finished) end_block(block);
+  return finished;
+}
+
+void DualDescent::begin_block(const Block& block) {
+  solution_.duals.fetch(block.numbers);
+  done_ = {};  // what came before would round this block's sums otherwise than after a checkpoint
+}
+
+void DualDescent::end_block(const Block& block) {
   drift_.fold();
   solution_.duals.put_back(block.numbers, solution_.duals.base_version() + static_cast<uint32_t>(pass_));
   const auto share = 1 / static_cast<float>(++mean_of_);
   for (size_t i = 0; i < mean_.size(); ++i) mean_[i] += share * (solution_.weights[i] - mean_[i]);
-  return true;
 }
 
 template <Loss L>
 bool DualDescent::solve_block_with(const L& loss, const Block& block, size_t number, const Rounds& rounds) {
   collect(block, rounds.kept_join);
-  done_ = {};  // what came before would round this block's sums otherwise than after a checkpoint
-  Random random(seed_, mix64(static_cast<uint64_t>(pass_), number));
+  Random random = random_of(number);
   const Stopwatch working;
   size_t active = visitors_.size();
-  Range left{.top = kInfinity, .bottom = -kInfinity};  // by the last round
+  Range left = Range::all();  // by the last round
   for (int number_of_round = 0; number_of_round < rounds.most; ++number_of_round) {
     if (number_of_round > 0 && must_leave(working)) return false;
     for (size_t i = active; i > 1; --i) std::swap(visitors_[i - 1], visitors_[random.below(i)]);
     if (batch_team_ && !batch_state_.chosen) choose_batches(block);
-    Range found = left;
+    Range range = left;
     const std::optional<size_t> remaining =
-        round(loss, block, active, number_of_round == 0, found, batch_state_.fresh, working);
+        round(loss, block, active, number_of_round == 0, range, batch_state_.fresh, working);
     if (!remaining) return false;
     active = *remaining;
-    if (rounds.converge && found.top - found.bottom <= kConvergeTolerance) {
+    if (rounds.converge && range.is_solved()) {
       if (active == visitors_.size()) break;
       active = visitors_.size();  // once more, with everything
-      left = {.top = kInfinity, .bottom = -kInfinity};
+      left = Range::all();
       continue;
     }
-    left = {.top = found.top > 0 ? found.top : kInfinity, .bottom = found.bottom < 0 ? found.bottom : -kInfinity};
+    left = range.as_limits();
   }
   if (!working_set_.wanted()) return true;
   choose_rows(loss, block);
@@ -122,12 +133,12 @@ bool DualDescent::solve_block_with(const L& loss, const Block& block, size_t num
 template <Loss L>
 std::optional<size_t> DualDescent::round(const L& loss, const Block& block, size_t count, bool first, Range& range,
                                          BatchSize& size, const Stopwatch& working) {
-  Range found{.top = -kInfinity, .bottom = kInfinity};
+  Range projected = Range::none();
   if (size.rows() > 1) {
     shrunk_.assign(count, 0);
     List<L> list(*this, loss, block, {visitors_.data(), count}, first, range, size, working);
     if (!batches_->run(list)) return std::nullopt;
-    found = list.found();
+    projected = list.projected();
     size_t remaining = 0;
     for (size_t i = 0; i < count; ++i)
       if (shrunk_[i] == 0) std::swap(visitors_[remaining++], visitors_[i]);
@@ -141,11 +152,10 @@ std::optional<size_t> DualDescent::round(const L& loss, const Block& block, size
         --i;
         continue;
       }
-      found.top = std::max(found.top, result.projected);
-      found.bottom = std::min(found.bottom, result.projected);
+      projected.add(result.projected);
     }
   }
-  range = found;
+  range = projected;
   return count;
 }
 
@@ -164,11 +174,11 @@ void DualDescent::collect(const Block& block, bool kept_join) {
   for (const Chunk* chunk : block.chunks) most += chunk->rows();
   visitors_.reserve(most);  // and not twice as much
   for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk) {
-    const std::span<uint8_t> rest = solution_.duals.rest(block.numbers[chunk]);
-    for (uint32_t row = 0; row < rest.size(); ++row) {
+    const std::span<uint8_t> passes_out = solution_.duals.passes_out(block.numbers[chunk]);
+    for (uint32_t row = 0; row < passes_out.size(); ++row) {
       if (held_out_.holds(block.chunks[chunk]->id(row))) continue;
-      if ((rest[row] & ~WorkingSet::kMark) != 0)
-        --rest[row];
+      if ((passes_out[row] & ~WorkingSet::kMark) != 0)
+        --passes_out[row];
       else
         visitors_.push_back({Block::place(chunk, row)});
     }
@@ -183,66 +193,17 @@ DualDescent::Visit DualDescent::update(const L& loss, const Block& block, Visito
   const Row row = block.row(visitor.place, buffer_);
   const double cost = costs_.cost_of_learned(row);
   if (cost == 0) return {};
-  done_.work += static_cast<double>(row.index.size() + kRowWork);
-  const RowCache::Origin origin = block.origin(visitor.place);
   const double sign = costs_.sign(row);
-  double& alpha = solution_.duals.page(origin.chunk)[origin.row];
   const double margin = margin_of(row, sign, problem_.bias, solution_.weights);
   visitor.margin = static_cast<float>(margin);
-  const Visit result = visit(loss, alpha, margin, cost, first && !block.is_cached(visitor.place), range,
-                             solution_.duals.rest(origin.chunk)[origin.row]);
-  if (result.shrink || result.projected == 0) return result;
-  double norm2 = squared_norm(row.value);
-  if (problem_.has_bias()) norm2 += problem_.bias * problem_.bias;
-  const double next = next_alpha(loss, alpha, margin, norm2, cost);
-  if (next == alpha) return result;
-  account(loss, alpha, next, margin, norm2, cost, row.index.size());
-  const auto change = static_cast<float>(sign * (next - alpha));
-  alpha = next;
-  add_scaled(row.index, row.value, change, solution_.weights.data());
-  if (problem_.has_bias()) solution_.weights.back() += change * static_cast<float>(problem_.bias);
+  const Visit result =
+      step(loss, row, block.origin(visitor.place),
+           {.cost = cost, .sign = sign, .margin = margin, .counted = first && !block.is_cached(visitor.place)}, range,
+           [&] { return squared_length(row); });
+  if (!result.moved) return result;
+  add_scaled(row.index, row.value, result.change, solution_.weights.data());
+  if (problem_.has_bias()) solution_.weights.back() += result.change * static_cast<float>(problem_.bias);
   return result;
-}
-
-template <Loss L>
-DualDescent::Visit DualDescent::visit(const L& loss, double alpha, double margin, double cost, bool counted,
-                                      const Range& range, uint8_t& rest) {
-  if (counted) losses_ += cost * loss.value(margin);
-  if (counted && !met_all_ && alpha != 0) dual_values_ += loss.dual_value(alpha, cost);
-  const double gradient = loss.dual_gradient(alpha == 0 ? loss.first_alpha(cost) : alpha, margin, cost);
-  Visit result;
-  if (alpha == 0 && gradient > 0) {
-    if (gradient > range.top) result.shrink = true;
-    if (counted && resting_.may_rest(gradient)) resting_.shrink(rest, cost * loss.value(margin));
-  } else if (alpha == loss.largest_alpha(cost) && gradient < 0) {
-    if (gradient < range.bottom) result.shrink = true;
-    if (counted && resting_.may_rest(-gradient)) resting_.shrink(rest, cost * loss.value(margin));
-  } else {
-    result.projected = gradient;
-    if (counted) resting_.add_violation(std::abs(gradient));
-  }
-  return result;
-}
-
-template <Loss L>
-double DualDescent::next_alpha(const L& loss, double alpha, double margin, double norm2, double cost) const {
-  // A row without features has no say in w: its alpha goes straight to where its own term is largest.
-  const double from = alpha == 0 ? loss.first_alpha(cost) : alpha;
-  const double next = loss.dual_step(from, margin, std::max(norm2, 1e-300), cost);
-  if (over_relaxation_ == 1) return next;
-  return std::clamp(alpha + over_relaxation_ * (next - alpha), 0.0, loss.largest_alpha(cost));
-}
-
-template <Loss L>
-double DualDescent::account(const L& loss, double alpha, double next, double margin, double norm2, double cost,
-                            size_t nonzeros) {
-  const double value_change =
-      (next == 0 ? 0 : loss.dual_value(next, cost)) - (alpha == 0 ? 0 : loss.dual_value(alpha, cost));
-  const double gain = value_change - (next - alpha) * (margin + 0.5 * (next - alpha) * norm2);
-  dual_values_ += value_change;
-  done_.gain += gain;
-  drift_.step(next - alpha, margin, norm2, nonzeros);
-  return gain;
 }
 
 // The rows of a round, as Batches asks for them.
@@ -284,7 +245,7 @@ class DualDescent::List {
   }
   void prefetch(const Batches::Item& item) const {
     __builtin_prefetch(&descent_.solution_.duals.page(item.origin.chunk)[item.origin.row]);
-    __builtin_prefetch(&descent_.solution_.duals.rest(item.origin.chunk)[item.origin.row]);
+    __builtin_prefetch(&descent_.solution_.duals.passes_out(item.origin.chunk)[item.origin.row]);
   }
   uint64_t batch_rows() const { return batch_size_.rows(); }
 
@@ -299,13 +260,12 @@ class DualDescent::List {
     const double alpha = descent_.solution_.duals.page(item.origin.chunk)[item.origin.row];
     const Visit result =
         descent_.visit(loss_, alpha, item.margin, item.cost, first_ && !block_.is_cached(visitor.place), range_,
-                       descent_.solution_.duals.rest(item.origin.chunk)[item.origin.row]);
+                       descent_.solution_.duals.passes_out(item.origin.chunk)[item.origin.row]);
     if (result.shrink) {
       descent_.shrunk_[i] = 1;
       return;
     }
-    found_.top = std::max(found_.top, result.projected);
-    found_.bottom = std::min(found_.bottom, result.projected);
+    projected_.add(result.projected);
     if (result.projected == 0) return;
     item.next = descent_.next_alpha(loss_, alpha, item.margin, batch_size_.damping() * item.norm2, item.cost);
     item.change = item.next - alpha;
@@ -331,7 +291,7 @@ class DualDescent::List {
     if (outcome.moved && 2 * rows >= batch_size_.rows()) batch_size_.add(outcome.interference);
   }
   bool must_leave() const { return descent_.must_leave(working_); }
-  const Range& found() const { return found_; }
+  const Range& projected() const { return projected_; }
 
  private:
   DualDescent& descent_;
@@ -342,7 +302,7 @@ class DualDescent::List {
   const Range range_;
   BatchSize& batch_size_;
   const Stopwatch& working_;
-  Range found_{.top = -kInfinity, .bottom = kInfinity};
+  Range projected_ = Range::none();
 };
 
 void DualDescent::choose_batches(const Block& block) {
@@ -385,8 +345,7 @@ bool DualDescent::kept_round(const L& loss, const Block& block, Random& random, 
   for (size_t i = 0; i < working_set_.rows().size(); ++i)
     if (working_set_.active(i)) visitors_.push_back({block.cached_place(i)});
   for (size_t i = visitors_.size(); i > 1; --i) std::swap(visitors_[i - 1], visitors_[random.below(i)]);
-  Range range{.top = working_set_.top > 0 ? working_set_.top : kInfinity,
-              .bottom = working_set_.bottom < 0 ? working_set_.bottom : -kInfinity};
+  Range range = Range{.top = working_set_.top, .bottom = working_set_.bottom}.as_limits();
   const std::optional<size_t> active = round(loss, block, visitors_.size(), false, range, batch_state_.kept, working);
   if (!active) return false;
   for (size_t i = *active; i < visitors_.size(); ++i)
@@ -420,7 +379,7 @@ void DualDescent::choose_rows(const L& loss, const Block& block) {
   for (const Visitor& visitor : visitors_) {
     if (block.is_cached(visitor.place)) continue;
     const RowCache::Origin origin = block.origin(visitor.place);
-    if (solution_.duals.rest(origin.chunk)[origin.row] != 0) continue;  // resting, or kept already
+    if (solution_.duals.passes_out(origin.chunk)[origin.row] != 0) continue;  // resting, or kept already
     const Chunk& chunk = *block.chunks[Block::chunk_of(visitor.place)];
     const double cost =
         costs_.cost_of_learned(Row{.label = chunk.label(origin.row), .weight = chunk.weight(origin.row)});

@@ -1,8 +1,10 @@
 // Dual coordinate descent on one block of rows, for one task: the step that dual, average and subsample share. Rows are
-// stepped along one by one, or in batches on all threads.
+// stepped along one by one, or in batches on all threads; several tasks go over a block together in task_group.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -67,11 +69,34 @@ class DualDescent {
   struct Visit {
     bool shrink = false;
     double projected = 0;  // gradient
+    bool moved = false;
+    float change = 0;  // w += change * x
+  };
+  // What a row is to a task. `counted`: it is its first visit in this pass.
+  struct RowOfTask {
+    double cost = 0;
+    double sign = 0;
+    double margin = 0;
+    bool counted = false;
   };
   // The largest and smallest projected gradient: what a round may leave out, and what it has found.
   struct Range {
     double top = 0;
     double bottom = 0;
+
+    static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    static Range all() { return {.top = kInfinity, .bottom = -kInfinity}; }
+    static Range none() { return {.top = -kInfinity, .bottom = kInfinity}; }
+    void add(double projected) {
+      top = std::max(top, projected);
+      bottom = std::min(bottom, projected);
+    }
+    bool is_solved() const { return top - bottom <= kConvergeTolerance; }
+    // Of the next round.
+    Range as_limits() const { return {.top = top > 0 ? top : kInfinity, .bottom = bottom < 0 ? bottom : -kInfinity}; }
+
+   private:
+    static constexpr double kConvergeTolerance = 0.1;  // of a sub-problem: LIBLINEAR's default
   };
   // How batches are made; part of the run's state, once the first block has decided it.
   struct BatchState {
@@ -89,10 +114,11 @@ class DualDescent {
   };
   template <Loss L>
   class List;
+  friend class TaskGroup;
 
   static void visit_fields(auto& self, auto&& field) {
     field("weights", std::span(self.solution_.weights));
-    field("resting", self.resting_);
+    field("resting", self.shrinking_);
     field("mean", std::span(self.mean_));
     field("mean_of", self.mean_of_);
     field("pass", self.pass_);
@@ -103,13 +129,17 @@ class DualDescent {
     if (self.batch_team_) field("batches", self.batch_state_);
     if (!self.solution_.duals.in_file()) {
       field("duals", self.solution_.duals.all());
-      field("rest", self.solution_.duals.all_rests());
+      field("rest", self.solution_.duals.all_passes_out());
     }
     if (self.working_set_.wanted()) field("kept", self.working_set_);
   }
 
   template <Loss L>
   bool solve_block_with(const L& loss, const Block& block, size_t number, const Rounds& rounds);
+  void begin_block(const Block& block);
+  void end_block(const Block& block);
+  // Of a block's rounds.
+  Random random_of(size_t number) const { return Random(seed_, mix64(static_cast<uint64_t>(pass_), number)); }
   void collect(const Block& block, bool kept_join);
   void choose_batches(const Block& block);
   void make_batches();
@@ -120,9 +150,15 @@ class DualDescent {
                               BatchSize& size, const Stopwatch& working);
   template <Loss L>
   Visit update(const L& loss, const Block& block, Visitor& visitor, bool first, const Range& range);
+  // The step of a row whose margin is known; `norm2` gives |x|^2. Whoever calls it changes the weights.
+  template <Loss L, class SquaredLength>
+  Visit step(const L& loss, const Row& row, RowCache::Origin origin, const RowOfTask& of_task, const Range& range,
+             const SquaredLength& norm2);
+  double squared_length(const Row& row) const;
   // What a margin asks of a row. `counted`: it is the row's first visit in this pass.
   template <Loss L>
-  Visit visit(const L& loss, double alpha, double margin, double cost, bool counted, const Range& range, uint8_t& rest);
+  Visit visit(const L& loss, double alpha, double margin, double cost, bool counted, const Range& range,
+              uint8_t& passes_out);
   template <Loss L>
   double next_alpha(const L& loss, double alpha, double margin, double norm2, double cost) const;
   // A step was made, at this margin. What it has added to the dual.
@@ -155,7 +191,7 @@ class DualDescent {
   bool shrinks_ = false;
   Progress done_;  // in this block so far
   int pass_ = 0;
-  Shrinking resting_;
+  Shrinking shrinking_;
   double losses_ = 0;
   double dual_values_ = 0;
   DriftBound drift_;

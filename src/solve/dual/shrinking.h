@@ -12,7 +12,7 @@ namespace linblock {
 
 class Shrinking {
  public:
-  // Losses, in this pass, of the rows that rest. Nobody is sent to rest unless `allowed`.
+  // Losses, in this pass, of the rows that rest. Rows shrink only if `allowed`.
   double begin_pass(int pass, bool allowed) {
     pass_ = static_cast<size_t>(pass);
     far_out_ = violations_ == 0 || !allowed ? std::numeric_limits<double>::infinity()
@@ -27,7 +27,7 @@ class Shrinking {
     violation_ += violation;
     ++violations_;
   }
-  bool may_rest(double beyond_bound) const { return beyond_bound > far_out_; }
+  bool may_shrink(double beyond_bound) const { return beyond_bound > far_out_; }
   // `passes`: that the row is still to miss; its highest bit is not ours.
   void shrink(uint8_t& passes, double loss) {
     passes = static_cast<uint8_t>((passes & 0x80U) | kPasses);

@@ -8,12 +8,12 @@ namespace linblock {
 
 namespace {
 
-constexpr double kZealStep = 1.3;
-constexpr double kLeastZeal = 0.1;
-constexpr double kMostZeal = 6;
+constexpr double kEffortStep = 1.3;
+constexpr double kLeastEffort = 0.1;
+constexpr double kMostEffort = 6;
 constexpr double kKeptAtEviction = 0.8;  // of the kept bytes
 
-// Classes of worth, eight to a power of two: a sort would cost more than the rows.
+// Classes of priority, eight to a power of two: a sort would cost more than the rows.
 constexpr unsigned kClassShift = 20;
 constexpr uint32_t kClasses = 2048;
 uint32_t class_of(float priority) { return std::bit_cast<uint32_t>(priority) >> kClassShift; }
@@ -45,10 +45,10 @@ void WorkingSet::offer(RowCache::Origin origin, const EncodedRow& row, float pri
   priorities_.push_back(value);
   active_.push_back(1);
   active_work_ += work_of(cache_.size() - 1);
-  duals.rest(origin.chunk)[origin.row] |= kMark;
+  duals.passes_out(origin.chunk)[origin.row] |= kMark;
 }
 
-// The least worthy go, and rows that are worth no more than they do not come in again in this pass.
+// The rows of least priority go, and rows of no higher priority do not come in again in this pass.
 void WorkingSet::evict(Duals& duals) {
   std::array<uint64_t, kClasses> bytes{};
   for (size_t i = 0; i < cache_.size(); ++i) bytes[class_of(priorities_[i])] += cache_.bytes_of(i);
@@ -61,16 +61,16 @@ void WorkingSet::evict(Duals& duals) {
   std::vector<uint8_t> keep(cache_.size());
   size_t kept = 0;
   for (size_t i = 0; i < cache_.size(); ++i) {
-    const uint32_t own = class_of(priorities_[i]);
+    const uint32_t priority_class = class_of(priorities_[i]);
     // Of the class on the border, as many as fit.
-    keep[i] = own > least || (own == least && cache_.bytes_of(i) <= room);
-    if (own == least && keep[i] != 0) room -= cache_.bytes_of(i);
+    keep[i] = priority_class > least || (priority_class == least && cache_.bytes_of(i) <= room);
+    if (priority_class == least && keep[i] != 0) room -= cache_.bytes_of(i);
     const RowCache::Origin origin = cache_.origin(i);
     if (keep[i] != 0) {
       active_[kept] = active_[i];
       priorities_[kept++] = priorities_[i];
     } else {
-      duals.rest(origin.chunk)[origin.row] &= static_cast<uint8_t>(~kMark);
+      duals.passes_out(origin.chunk)[origin.row] &= static_cast<uint8_t>(~kMark);
     }
   }
   priorities_.resize(kept);
@@ -79,19 +79,19 @@ void WorkingSet::evict(Duals& duals) {
   count_work();
 }
 
-void WorkingSet::worked_on_fresh(const Progress& yield) {
-  fresh_.gain += yield.gain;
-  fresh_.work += yield.work;
-  work_due_ += effort_ * yield.work;
+void WorkingSet::worked_on_fresh(const Progress& progress) {
+  fresh_.gain += progress.gain;
+  fresh_.work += progress.work;
+  work_due_ += effort_ * progress.work;
 }
 
 bool WorkingSet::round_is_due() const { return active_work_ > 0 && work_due_ >= static_cast<double>(active_work_); }
 
-void WorkingSet::worked_on_kept(const Progress& yield) {
-  work_due_ -= yield.work;
-  const bool worth_it = yield.rate() * (1 + idle_) > fresh_.rate();
-  effort_ = std::clamp(worth_it ? effort_ * kZealStep : effort_ / kZealStep, kLeastZeal, kMostZeal * (1 + idle_));
-  if (!worth_it) work_due_ = 0;
+void WorkingSet::worked_on_kept(const Progress& progress) {
+  work_due_ -= progress.work;
+  const bool pays = progress.rate() * (1 + idle_) > fresh_.rate();
+  effort_ = std::clamp(pays ? effort_ * kEffortStep : effort_ / kEffortStep, kLeastEffort, kMostEffort * (1 + idle_));
+  if (!pays) work_due_ = 0;
   fresh_ = {fresh_.gain / 2, fresh_.work / 2};  // what was long ago counts little
 }
 

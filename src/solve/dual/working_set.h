@@ -29,7 +29,7 @@ struct Progress {
 
 class WorkingSet {
  public:
-  // In a row's Duals::rest: it is kept.
+  // In a row's Duals::passes_out: it is kept.
   static constexpr uint8_t kMark = 0x80;
 
   WorkingSet() = default;
@@ -43,7 +43,7 @@ class WorkingSet {
   bool may_keep(float priority) const {
     return priority / static_cast<float>(RowCache::least_row_bytes()) > least_priority_;
   }
-  // Keeps a row that is worth more than the least worthy of those kept, which then go; for each byte that it takes.
+  // Keeps a row if its priority per byte is above the least of those kept, which then go.
   void offer(RowCache::Origin origin, const EncodedRow& row, float priority, Duals& duals);
   void set_priority(size_t number, float priority) {
     priorities_[number] = priority / static_cast<float>(cache_.bytes_of(number));
@@ -60,9 +60,9 @@ class WorkingSet {
   // reading counts as well: the work due grows with that on fresh rows, faster or slower as the last rounds were worth
   // it. `idle`: how many seconds go by unused for each second of work, so much less does work cost.
   void set_idle(double idle) { idle_ = idle; }
-  void worked_on_fresh(const Progress& yield);
+  void worked_on_fresh(const Progress& progress);
   bool round_is_due() const;
-  void worked_on_kept(const Progress& yield);
+  void worked_on_kept(const Progress& progress);
   void stop_rounds() { work_due_ = 0; }
 
   // Of the last round over kept rows: the largest and smallest projected gradient.
@@ -96,7 +96,7 @@ class WorkingSet {
   std::vector<float> priorities_;  // of the rows in cache_, for each of their bytes
   std::vector<uint8_t> active_;
   uint64_t active_work_ = 0;  // of a round over the active ones
-  float least_priority_ = 0;  // what a row must be worth to be kept
+  float least_priority_ = 0;  // what a row must have to be kept
   Progress fresh_;            // of fresh rows since kept ones were last worked on
   double work_due_ = 0;       // work on kept rows that is due
   double effort_ = 1;         // work on kept rows for each unit of work on fresh ones

@@ -17,7 +17,8 @@ constexpr double kStillMoves = 0.1;  // of the tolerance: projected gradients no
 
 }  // namespace
 
-ActiveDescent::ActiveDescent(const Problem& problem, const RowCost& costs, const Store& store, const Settings& settings)
+ActiveDescent::ActiveDescent(const Problem& problem, const RowCost& costs, const Store& store,
+                             const DescentSettings& settings)
     : problem_(problem),
       costs_(costs),
       settings_(settings),
@@ -80,10 +81,10 @@ void ActiveDescent::descend(const Loss& loss, std::vector<uint32_t>& block, doub
   }
 }
 
-void ActiveDescent::solve_newest(size_t newest, uint64_t others, double tolerance) {
+void ActiveDescent::solve_newest(size_t newest, uint64_t old_rows, double tolerance) {
   const size_t old = rows_.size() - newest;
   if (turn_ >= old) turn_ = 0;
-  others = std::min<uint64_t>(others, old);
+  old_rows = std::min<uint64_t>(old_rows, old);
   std::vector<uint32_t> block;
   const auto add = [&](size_t first, size_t count) {
     for (size_t i = first; i < first + count; ++i)
@@ -93,11 +94,11 @@ void ActiveDescent::solve_newest(size_t newest, uint64_t others, double toleranc
   add(old, fresh);
   // In turn, and from the beginning again; what the memory does not hold together waits for its turn.
   const size_t first = turn_;
-  const size_t count = fresh < newest ? 0 : rows_.bring(first, std::min<size_t>(others, old - first), newest);
+  const size_t count = fresh < newest ? 0 : rows_.bring(first, std::min<size_t>(old_rows, old - first), newest);
   add(first, count);
   turn_ = first + count;
   if (count == old - first && first > 0 && !rows_.in_files()) {
-    turn_ = std::min<size_t>(others - count, first);
+    turn_ = std::min<size_t>(old_rows - count, first);
     add(0, turn_);
   }
   solve_block(block, tolerance);
@@ -120,8 +121,9 @@ void ActiveDescent::refresh_weights() {
   });
 }
 
-ActiveDescent::Sums ActiveDescent::add_up(std::span<const double> weights, double most_loss, std::vector<double>* v) {
-  Sums sums;
+ActiveDescent::ActiveSums ActiveDescent::add_up(std::span<const double> weights, double most_loss,
+                                                std::vector<double>* v) {
+  ActiveSums sums;
   const double length = std::sqrt(squared(weights));
   visit_sparse(problem_.loss, [&](const auto& loss) {
     for_each([&](size_t i, const Row& row) {
@@ -143,7 +145,7 @@ ActiveDescent::Sums ActiveDescent::add_up(std::span<const double> weights, doubl
   return sums;
 }
 
-ActiveDescent::Sums ActiveDescent::sums_at(std::span<const double> weights, double most_loss) {
+ActiveDescent::ActiveSums ActiveDescent::sums_at(std::span<const double> weights, double most_loss) {
   return add_up(weights, most_loss, nullptr);
 }
 
@@ -151,7 +153,7 @@ Certificate ActiveDescent::solve_to(double tolerance, int most_times) {
   for (int time = 0;; ++time) {
     // The sums are of w as it is, which differs from what it should be by the rounding of double: one pass for both.
     std::vector<double> v(w_.size());
-    const Sums sums = add_up(w_, kInfinity, &v);
+    const ActiveSums sums = add_up(w_, kInfinity, &v);
     w_ = std::move(v);
     const SquaredNorm w2 = squared_norm_of(std::span<const double>(w_));
     const Certificate certificate = certificate_of(w2, sums.losses, sums.duals, w2);

@@ -18,7 +18,7 @@ namespace linblock {
 
 class ActiveDescent {
  public:
-  struct Settings {
+  struct DescentSettings {
     bool newton = false;
     uint64_t seed = 1;
     uint64_t bytes = 0;      // of active rows in memory
@@ -27,14 +27,14 @@ class ActiveDescent {
     std::function<bool()> give_up = [] { return false; };
   };
   // Sums over the active rows at some weights.
-  struct Sums {
+  struct ActiveSums {
     LossSum losses = {};    // of those that are no outliers
     double all_losses = 0;  // of all, each no more than the largest that counts
     DualSum duals = {};
     double out_cost = 0;
   };
 
-  ActiveDescent(const Problem& problem, const RowCost& costs, const Store& store, const Settings& settings);
+  ActiveDescent(const Problem& problem, const RowCost& costs, const Store& store, const DescentSettings& settings);
 
   ActiveRows& rows() { return rows_; }
   const ActiveRows& rows() const { return rows_; }
@@ -53,11 +53,11 @@ class ActiveDescent {
   }
 
   // A block of the newest rows and of up to so many others, which take turns.
-  void solve_newest(size_t newest, uint64_t others, double tolerance);
+  void solve_newest(size_t newest, uint64_t old_rows, double tolerance);
   // Rounds over all active rows until their own problem is solved so far, or so often; how far it is.
   Certificate solve_to(double tolerance, int most_times = 50);
   // `most_loss`: that a row counts with.
-  Sums sums_at(std::span<const double> weights, double most_loss);
+  ActiveSums sums_at(std::span<const double> weights, double most_loss);
   // Makes w the sum of alpha y x again, after alphas were changed from outside.
   void refresh_weights();
   // Rows with a 0 in `keep` go for good.
@@ -76,11 +76,11 @@ class ActiveDescent {
   void descend(const Loss& loss, std::vector<uint32_t>& block, double tolerance);
   template <class Loss>
   double visit(const Loss& loss, size_t number);
-  Sums add_up(std::span<const double> weights, double most_loss, std::vector<double>* v);
+  ActiveSums add_up(std::span<const double> weights, double most_loss, std::vector<double>* v);
 
   const Problem& problem_;
   const RowCost& costs_;
-  const Settings settings_;
+  const DescentSettings settings_;
   ActiveRows rows_;
   BlockNewton newton_;
   std::vector<double> w_;

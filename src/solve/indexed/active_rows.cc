@@ -154,12 +154,12 @@ void ActiveRows::keep(const std::vector<uint8_t>& keep) {
   size_t kept = 0;
   for (size_t number = 0; number < segments_.size(); ++number) {
     RowSegment& shelf = segments_[number];
-    const std::vector<uint8_t> own(keep.begin() + static_cast<ptrdiff_t>(shelf.first),
-                                   keep.begin() + static_cast<ptrdiff_t>(shelf.first + shelf.rows));
+    const std::vector<uint8_t> kept_rows(keep.begin() + static_cast<ptrdiff_t>(shelf.first),
+                                         keep.begin() + static_cast<ptrdiff_t>(shelf.first + shelf.rows));
     const size_t first = shelf.first;
     shelf.first = kept;
-    for (size_t i = 0; i < own.size(); ++i) {
-      if (own[i] == 0) continue;
+    for (size_t i = 0; i < kept_rows.size(); ++i) {
+      if (kept_rows[i] == 0) continue;
       alphas_[kept] = alphas_[first + i];
       out_[kept] = out_[first + i];
       ++kept;
@@ -169,7 +169,7 @@ void ActiveRows::keep(const std::vector<uint8_t>& keep) {
       make_room(shelf.bytes, number, number, segments_.size());
       load(number);
     }
-    shelf.cache->keep(own);
+    shelf.cache->keep(kept_rows);
     shelf.cache->shrink();
     shelf.room = shelf.cache->capacity();
     shelf.rows = shelf.cache->size();

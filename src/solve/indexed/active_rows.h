@@ -1,5 +1,5 @@
 // The active rows of indexed block descent (the paper's S) with their duals, in the order in which they came. They
-// stand on shelves of a fixed size. Where not all shelves fit the memory, those whose turn is farthest away go to
+// stand on shelves of a fixed size. Where not all shelves fit in memory, those whose turn is farthest away go to
 // files, each written once and checked when it comes back (section 4.2: a sliding window).
 #pragma once
 

@@ -141,7 +141,7 @@ class IndexedSolver : public Solver {
   // The support vectors of a random sample, as the convex problem has them there.
   void start() {
     const Problem& problem = setup_.problem;
-    std::vector<StartSample::Start> starts(tasks_.size());
+    std::vector<StartSample::StartPoint> starts(tasks_.size());
     {
       const StartSample sample(problem, StartSample::usual_rows(problem.store->info()), setup_.plan.cache_bytes / 2,
                                setup_.options.seed);
@@ -152,16 +152,16 @@ class IndexedSolver : public Solver {
       });
     }
     std::set<uint32_t> chunks;
-    for (const StartSample::Start& start : starts)
-      for (const StartSample::Support& one : start.support) chunks.insert(one.origin.chunk);
+    for (const StartSample::StartPoint& start : starts)
+      for (const StartSample::Support& support : start.support) chunks.insert(support.origin.chunk);
     for (const uint32_t number : chunks) {
       const Stopwatch reading;
       Chunk chunk;
       problem.store->read(number, chunk);
       cache_.add_costs({.bytes = problem.store->chunks()[number].extent(), .read_seconds = reading.seconds()});
       for (size_t i = 0; i < tasks_.size(); ++i)
-        for (const StartSample::Support& one : starts[i].support)
-          if (one.origin.chunk == number) tasks_[i]->add_to_start(chunk, one.origin.row, one.alpha);
+        for (const StartSample::Support& support : starts[i].support)
+          if (support.origin.chunk == number) tasks_[i]->add_to_start(chunk, support.origin.row, support.alpha);
     }
     for (const auto& task : tasks_) task->start();
     share_memory();
@@ -206,11 +206,11 @@ class IndexedSolver : public Solver {
   std::optional<TruncatedResult> truncated_so_far() const {
     TruncatedResult sum;
     for (const auto& task : tasks_) {
-      const TruncatedResult one = task->result().truncated;
-      if (one.outer_steps == 0) return std::nullopt;
-      sum.objective += one.objective;
-      sum.outliers += one.outliers;
-      sum.outer_steps += one.outer_steps;
+      const TruncatedResult result = task->result().truncated;
+      if (result.outer_steps == 0) return std::nullopt;
+      sum.objective += result.objective;
+      sum.outliers += result.outliers;
+      sum.outer_steps += result.outer_steps;
     }
     return sum;
   }

@@ -39,13 +39,13 @@ Plan plan_indexed(const Problem& problem, const Context& context) {
   const std::vector<Remedy> remedies = {use("solver", "dual")};
   plan.add_part("weights", weights, remedies, features_words(problem));
   plan.add_part("bounds of rows and pages", bounds, remedies);
-  const uint64_t others =
+  const uint64_t tables =
       context.reserved_bytes + directory_bytes(*problem.store) + directory_bytes(forest.pages()) + forest.table_bytes();
-  const uint64_t fixed = kProgramBytes + kTornHeap + weights + bounds + others;
+  const uint64_t fixed = kProgramBytes + kTornHeap + weights + bounds + tables;
   // A chunk of the sample is in memory before any page is; at the end rows may be asked for again.
   const uint64_t least = std::max(chunks.least(), kLeastPages * pages.largest + tasks * kLeastActive);
   if (fixed + least > context.memory_bytes) {
-    plan.add_part("chunk tables, trees and what the caller holds", others);
+    plan.add_part("chunk tables, trees and what the caller holds", tables);
     plan.add_part("a few pages and active rows", least, remedies);
     refuse_memory(plan, fixed + least, context.memory_bytes);
   }

@@ -31,8 +31,8 @@ std::vector<double> rounded(const std::vector<double>& weights) {
 
 // Of the objective at these weights. Its dual, at or below 0, is what rounding may have done to it: to be added to a
 // bound.
-Certificate objective_at(std::span<const double> weights, LossSum losses, const LossSum& others) {
-  losses.add(others);
+Certificate objective_at(std::span<const double> weights, LossSum losses, const LossSum& inactive) {
+  losses.add(inactive);
   return certificate_of(squared_norm_of(weights), losses, {}, {});
 }
 
@@ -72,9 +72,9 @@ void IndexedTask::start() {
 
 // The steps.
 
-void IndexedTask::work_on_block(const RowSearch::Found& found) {
-  const uint64_t looked_at_only = found.traversed - std::min<uint64_t>(found.traversed, found.rows);
-  active_.solve_newest(found.rows, looked_at_only, inner_tolerance_);
+void IndexedTask::work_on_block(const RowSearch::SearchResult& result) {
+  const uint64_t looked_at_only = result.traversed - std::min<uint64_t>(result.traversed, result.rows);
+  active_.solve_newest(result.rows, looked_at_only, inner_tolerance_);
 }
 
 // Rows without a say, clearly beyond the margin or outliers, go back to their pages.
@@ -124,15 +124,15 @@ void IndexedTask::step() {
 void IndexedTask::count_reading() { cache_.add_costs({.bytes = active_.rows().take_bytes_read()}); }
 
 void IndexedTask::step_by_sample() {
-  const RowSearch::Found found = finder_.sample(settings_.query);
-  work_on_block(found);
+  const RowSearch::SearchResult result = finder_.sample(settings_.query);
+  work_on_block(result);
   // A convex start has cost enough when its rows are too many, though idle ones were just forgotten.
   const bool many = is_crowded() || active().size() > std::max(kLargeStart, rows_ / kStartShare);
   const bool enough = is_starting() && many && !has_many_new_rows();
-  if (!enough && (found.rows >= settings_.query || finder_.is_on_trial())) return;
-  const double share = static_cast<double>(found.rows) / std::max(1.0, static_cast<double>(found.traversed));
+  if (!enough && (result.rows >= settings_.query || finder_.is_on_trial())) return;
+  const double share = static_cast<double>(result.rows) / std::max(1.0, static_cast<double>(result.traversed));
   const double few = std::min(kFewFinds, static_cast<double>(settings_.query) / static_cast<double>(rows_));
-  if (!enough && found.rows > 0 && share >= few) return;
+  if (!enough && result.rows > 0 && share >= few) return;
   active_.solve_to(std::max(kSampleTolerance, inner_tolerance_));
   if (enough)
     end_start();
@@ -155,11 +155,11 @@ void IndexedTask::step_with_check() {
   const double tolerance = starting ? std::max(kStartTolerance, inner_tolerance_) : inner_tolerance_;
   const double dual = active_.solve_to(0.5 * tolerance).dual;
   finder_.move_to(rounded(active_.weights()));
-  const RowSearch::Found found = finder_.check(std::max(settings_.query, active().size() / 2));
-  if (!found.all) return work_on_block(found);
+  const RowSearch::SearchResult result = finder_.check(std::max(settings_.query, active().size() / 2));
+  if (!result.all) return work_on_block(result);
   const std::vector<double>& at = finder_.at();
-  certificate_ = bounded_by(dual, objective_at(at, active_.sums_at(at, most_loss()).losses, found.losses));
-  if (certificate_.gap() > tolerance) return work_on_block(found);
+  certificate_ = bounded_by(dual, objective_at(at, active_.sums_at(at, most_loss()).losses, result.losses));
+  if (certificate_.gap() > tolerance) return work_on_block(result);
   if (starting) return end_start();
   if (finder_.is_anchored()) return try_outer_step(dual);
   best_ = at;
@@ -176,10 +176,10 @@ void IndexedTask::try_outer_step(double dual) {
   const uint64_t last_outliers = finder_.outliers();
   finder_.move_anchor(at);
   const bool changed = classify_active();
-  const RowSearch::Found found = finder_.check(0);
+  const RowSearch::SearchResult result = finder_.check(0);
   const double out_cost = finder_.out_cost();
-  const ActiveDescent::Sums sums = active_.sums_at(at, most_loss());
-  const double objective = 0.5 * squared(at) + sums.all_losses + found.losses.value() + most_loss() * out_cost;
+  const ActiveDescent::ActiveSums sums = active_.sums_at(at, most_loss());
+  const double objective = 0.5 * squared(at) + sums.all_losses + result.losses.value() + most_loss() * out_cost;
   if (objective_ && objective >= *objective_) {
     finder_.move_anchor(last_anchor);
     for (size_t i = 0; i < last.size(); ++i) {
@@ -200,11 +200,11 @@ void IndexedTask::try_outer_step(double dual) {
   objective_ = objective;
   objectives_.push_back(objective);
   outer_step_taken_ = true;
-  anchor_ = objective_at(at, sums.losses, found.losses);
+  anchor_ = objective_at(at, sums.losses, result.losses);
   best_ = at;
   ++outer_steps_;
   rows_at_last_forgetting_ = 0;
-  const bool same = !changed && found.losses.value() == 0 && finder_.outliers() == last_outliers;
+  const bool same = !changed && result.losses.value() == 0 && finder_.outliers() == last_outliers;
   if (same || fall <= kLeastFall * settings_.tolerance * objective) finish();
 }
 
@@ -212,9 +212,9 @@ void IndexedTask::try_outer_step(double dual) {
 double IndexedTask::objective_at_best() {
   finder_.move_anchor(best_);
   classify_active();
-  const RowSearch::Found found = finder_.check(0);
-  const ActiveDescent::Sums sums = active_.sums_at(best_, most_loss());
-  return 0.5 * squared(best_) + sums.all_losses + found.losses.value() + most_loss() * finder_.out_cost();
+  const RowSearch::SearchResult result = finder_.check(0);
+  const ActiveDescent::ActiveSums sums = active_.sums_at(best_, most_loss());
+  return 0.5 * squared(best_) + sums.all_losses + result.losses.value() + most_loss() * finder_.out_cost();
 }
 
 void IndexedTask::finish() { done_ = answered_ = true; }
@@ -229,18 +229,18 @@ void IndexedTask::conclude() {
     }
   }
   active_.refresh_weights();
-  const ActiveDescent::Sums own = active_.sums_at(active_.weights(), most_loss());
+  const ActiveDescent::ActiveSums dual_sums = active_.sums_at(active_.weights(), most_loss());
   const double dual =
-      certificate_of({}, {}, own.duals, squared_norm_of(std::span<const double>(active_.weights()))).dual;
+      certificate_of({}, {}, dual_sums.duals, squared_norm_of(std::span<const double>(active_.weights()))).dual;
   if (objective_) {
     // The last outer step that was taken, which is the anchor: its convex problem is the one in work.
     certificate_ = bounded_by(dual, anchor_);
   } else {
     finder_.move_to(rounded(active_.weights()));
     best_ = finder_.at();
-    const RowSearch::Found found = finder_.check(0);
-    const ActiveDescent::Sums sums = active_.sums_at(best_, most_loss());
-    certificate_ = bounded_by(dual, objective_at(best_, sums.losses, found.losses));
+    const RowSearch::SearchResult result = finder_.check(0);
+    const ActiveDescent::ActiveSums sums = active_.sums_at(best_, most_loss());
+    certificate_ = bounded_by(dual, objective_at(best_, sums.losses, result.losses));
     objective_ = finder_.is_anchored() ? objective_at_best() : certificate_.primal;
   }
   count_reading();

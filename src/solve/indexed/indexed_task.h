@@ -19,7 +19,7 @@ class IndexedTask {
   struct Settings {
     size_t query = 1000;
     double tolerance = 0.01;
-    ActiveDescent::Settings descent = {};
+    ActiveDescent::DescentSettings descent = {};
   };
   // In memory, beside what its finder needs.
   static constexpr uint64_t kBytesPerWeight = 9 * sizeof(double);
@@ -79,7 +79,7 @@ class IndexedTask {
   // The convex problem that a truncated one starts from is in work.
   bool is_starting() const { return problem_.truncate && !finder_.is_anchored(); }
   double most_loss() const;  // that a row counts with
-  void work_on_block(const RowSearch::Found& found);
+  void work_on_block(const RowSearch::SearchResult& result);
   // Of active rows that came back from files.
   void count_reading();
 

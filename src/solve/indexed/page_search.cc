@@ -88,12 +88,12 @@ void ForestSearch::open(uint32_t number, double rank) {
       continue;
     const double cosine = double{node->cosine(k, closest)};
     const double apart = std::sqrt(std::max(1e-12, 2 - 2 * cosine * cosine));
-    double own = k == closest ? 0 : (cosines2[k] - cosines2[closest]) / apart;
+    double child_rank = k == closest ? 0 : (cosines2[k] - cosines2[closest]) / apart;
     // Short rows are within the margin at a larger angle: the band is as wide as for the shortest.
     const double bias2 = query_.bias >= 0 ? query_.bias * query_.bias : 0;
     const double shortest2 = double{child.smallest_norm} * double{child.smallest_norm} + bias2;
-    own -= std::min(kWidestBand, 1 / std::max(1e-300, weights2_ * shortest2));
-    bins_.push({std::max(rank, own), child.number, child.is_page});
+    child_rank -= std::min(kWidestBand, 1 / std::max(1e-300, weights2_ * shortest2));
+    bins_.push({std::max(rank, child_rank), child.number, child.is_page});
   }
 }
 

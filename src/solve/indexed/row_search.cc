@@ -75,7 +75,7 @@ bool RowSearch::can_be_left(uint32_t page, const MetricForest::Child& child, dou
   return true;
 }
 
-size_t RowSearch::scan_page(uint32_t number, size_t most, Found& found) {
+size_t RowSearch::scan_page(uint32_t number, size_t most, SearchResult& result) {
   const std::shared_ptr<const Chunk> chunk = cache_.page(number);
   page_bytes_ = std::max<uint64_t>(page_bytes_, chunk->memory_bytes());
   last_look_[number] = ++anchors_;
@@ -97,7 +97,7 @@ size_t RowSearch::scan_page(uint32_t number, size_t most, Found& found) {
     const Row row = chunk->row(i, buffer_);
     const double cost = costs_.cost_of_learned(row);
     if (cost == 0) continue;
-    ++found.traversed;
+    ++result.traversed;
     const double norm = norm_of(row);
     const double rounding = kMarginRounding * (1 + w_norm * norm);
     double margin_here = 0;
@@ -122,7 +122,7 @@ size_t RowSearch::scan_page(uint32_t number, size_t most, Found& found) {
       } else {
         left_over = true;
         visit_sparse(problem_.loss, [&](const auto& loss) {
-          found.losses.add(loss, cost, margin_here, w_norm * norm, row.index.size());
+          result.losses.add(loss, cost, margin_here, w_norm * norm, row.index.size());
           return 0;
         });
       }
@@ -134,28 +134,28 @@ size_t RowSearch::scan_page(uint32_t number, size_t most, Found& found) {
   if (left_over) note.safe_radius = -1;
   if (left_over || taken > 0) note.far = 0;
   notes_.put(number, note);
-  found.rows += taken;
+  result.rows += taken;
   return taken;
 }
 
-std::vector<uint32_t> RowSearch::rescan(size_t most, Found& found) {
+std::vector<uint32_t> RowSearch::rescan(size_t most, SearchResult& result) {
   const uint64_t held = std::min<uint64_t>(anchors_, cache_.capacity() / std::max<uint64_t>(1, page_bytes_));
   std::vector<uint32_t> pages;
   for (uint32_t page = 0; page < last_look_.size(); ++page)
     if (last_look_[page] > anchors_ - held) pages.push_back(page);
   std::sort(pages.begin(), pages.end(), [&](uint32_t a, uint32_t b) { return last_look_[a] > last_look_[b]; });
   std::erase_if(pages, [&](uint32_t page) {
-    if (!notes_.is_due(page, true) || (most > 0 && found.rows >= most)) return true;
-    scan_page(page, most - std::min(most, found.rows), found);
+    if (!notes_.is_due(page, true) || (most > 0 && result.rows >= most)) return true;
+    scan_page(page, most - std::min(most, result.rows), result);
     return false;
   });
   std::sort(pages.begin(), pages.end());
   return pages;
 }
 
-RowSearch::Found RowSearch::query(size_t most, bool thorough, PageSearch& search, size_t most_pages) {
-  Found found;
-  const std::vector<uint32_t> seen = thorough ? rescan(most, found) : std::vector<uint32_t>();
+RowSearch::SearchResult RowSearch::query(size_t most, bool thorough, PageSearch& search, size_t most_pages) {
+  SearchResult result;
+  const std::vector<uint32_t> seen = thorough ? rescan(most, result) : std::vector<uint32_t>();
   search.begin({.weights = notes_.at(),
                 .bias = problem_.bias,
                 .turn = turn_,
@@ -166,37 +166,37 @@ RowSearch::Found RowSearch::query(size_t most, bool thorough, PageSearch& search
                     },
                 .can_be_left = [&](uint32_t page, const MetricForest::Child& child,
                                    double score) { return can_be_left(page, child, score); }});
-  for (size_t pages = 0; pages < most_pages && (most == 0 || found.rows < most); ++pages) {
+  for (size_t pages = 0; pages < most_pages && (most == 0 || result.rows < most); ++pages) {
     // Ends with an exception where the run can be resumed. Elsewhere it goes on: a check of some rows is none.
     active_.give_up();
     const std::optional<uint32_t> page = search.next();
     if (!page) {
-      found.all = true;
+      result.all = true;
       break;
     }
-    search.saw(scan_page(*page, most - std::min(most, found.rows), found));
+    search.saw(scan_page(*page, most - std::min(most, result.rows), result));
   }
-  traversed_ += found.traversed;
-  return found;
+  traversed_ += result.traversed;
+  return result;
 }
 
-RowSearch::Found RowSearch::sample(size_t most) {
+RowSearch::SearchResult RowSearch::sample(size_t most) {
   notes_.move_to(active_.weights());
   const bool on_trial = is_on_trial();
   if (on_trial && turn_ % 2 == 0) {
     RandomSearch random(notes_.pages(), mix64(seed_, turn_));
-    const Found found = query(most, false, random, kTrialPages);
-    judge_index(found, false);
-    return found;
+    const SearchResult result = query(most, false, random, kTrialPages);
+    judge_index(result, false);
+    return result;
   }
-  const Found found = query(most, false, by_scan_ ? scan_ : *search_);
-  if (on_trial) judge_index(found, true);
-  return found;
+  const SearchResult result = query(most, false, by_scan_ ? scan_ : *search_);
+  if (on_trial) judge_index(result, true);
+  return result;
 }
 
-void RowSearch::judge_index(const Found& found, bool by_forest) {
-  trial_found_[by_forest ? 1 : 0] += static_cast<double>(found.rows);
-  trial_traversed_[by_forest ? 1 : 0] += static_cast<double>(found.traversed);
+void RowSearch::judge_index(const SearchResult& result, bool by_forest) {
+  trial_found_[by_forest ? 1 : 0] += static_cast<double>(result.rows);
+  trial_traversed_[by_forest ? 1 : 0] += static_cast<double>(result.traversed);
   if (turn_ < kTrialTurns || trial_traversed_[0] == 0 || trial_traversed_[1] == 0) return;
   const double at_random = trial_found_[0] / trial_traversed_[0];
   const double by_index = trial_found_[1] / trial_traversed_[1];

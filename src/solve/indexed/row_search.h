@@ -21,7 +21,7 @@ namespace linblock {
 
 class RowSearch {
  public:
-  struct Found {
+  struct SearchResult {
     size_t rows = 0;
     uint64_t traversed = 0;
     LossSum losses = {};  // of rows that were found and not taken
@@ -54,9 +54,9 @@ class RowSearch {
   void begin_turn() { ++turn_; }
   bool is_on_trial() const { return turn_ <= kTrialTurns && notes_.pages() >= kPagesToJudge; }
   // Takes up to `most` rows, from pages that promise some, at the active rows' weights.
-  Found sample(size_t most);
+  SearchResult sample(size_t most);
   // Takes up to `most` rows, from all pages that can have some. 0: looks at all of them, and takes none.
-  Found check(size_t most) { return query(most, true, by_scan_ ? scan_ : *search_); }
+  SearchResult check(size_t most) { return query(most, true, by_scan_ ? scan_ : *search_); }
   // Active rows with a 0 in `keep` go back to their pages.
   void give_back(const std::vector<uint8_t>& keep);
 
@@ -94,11 +94,12 @@ class RowSearch {
   double norm_of(const Row& row) const { return std::sqrt(squared_norm(row, problem_.bias)); }
   bool can_be_left(uint32_t page, const MetricForest::Child& child, double score);
   // Looks at pages for up to `most` rows outside the active ones that violate where the notes are; they become active.
-  Found query(size_t most, bool thorough, PageSearch& search, size_t most_pages = std::numeric_limits<size_t>::max());
-  size_t scan_page(uint32_t page, size_t most, Found& found);
+  SearchResult query(size_t most, bool thorough, PageSearch& search,
+                     size_t most_pages = std::numeric_limits<size_t>::max());
+  size_t scan_page(uint32_t page, size_t most, SearchResult& result);
   // At due pages among those that were looked at last, which are likely still in the cache; which ones, increasing.
-  std::vector<uint32_t> rescan(size_t most, Found& found);
-  void judge_index(const Found& found, bool by_forest);
+  std::vector<uint32_t> rescan(size_t most, SearchResult& result);
+  void judge_index(const SearchResult& result, bool by_forest);
 
   const Problem& problem_;
   const RowCost& costs_;

@@ -12,7 +12,7 @@
 namespace linblock {
 
 template <class Visitor>
-auto visit_sparse(const AnyLoss& any, const Visitor& visitor) {
+auto visit_sparse(const AnyLoss& any_loss, const Visitor& visitor) {
   using Result = std::invoke_result_t<const Visitor&, const Hinge&>;
   return std::visit(
       [&]<class L>(const L& loss) -> Result {
@@ -21,12 +21,12 @@ auto visit_sparse(const AnyLoss& any, const Visitor& visitor) {
         else
           throw std::logic_error(fmt::format("with the {} loss every row matters", L::kName));
       },
-      any);
+      any_loss);
 }
 
 // The margin from which on a row has no part in the answer.
-inline double flat_from(const AnyLoss& any) {
-  return std::visit([](const auto& loss) { return loss.flat_from(); }, any);
+inline double flat_from(const AnyLoss& any_loss) {
+  return std::visit([](const auto& loss) { return loss.flat_from(); }, any_loss);
 }
 
 }  // namespace linblock

@@ -37,7 +37,7 @@ StartSample::StartSample(const Problem& problem, size_t rows, uint64_t bytes, ui
     : problem_(problem), seed_(mix64(seed, kSalt)) {
   const Store& store = *problem.store;
   const std::vector<uint32_t> order = shuffled(store.chunks().size(), Random(seed_));
-  const size_t each = store.info().buckets > 1 ? rows : (rows + kFewChunks - 1) / kFewChunks;
+  const size_t chunk_share = store.info().buckets > 1 ? rows : (rows + kFewChunks - 1) / kFewChunks;
   Chunk chunk;
   const Stopwatch reading;
   // More chunks than a few, where those are too small.
@@ -47,7 +47,8 @@ StartSample::StartSample(const Problem& problem, size_t rows, uint64_t bytes, ui
     costs_.bytes += store.chunks()[order[i]].extent();
     const size_t missing = rows - rows_.size();
     const size_t chunks_left = order.size() - i;
-    room = take(chunk, order[i], std::min(missing, std::max(each, (missing + chunks_left - 1) / chunks_left)), bytes);
+    room = take(chunk, order[i], std::min(missing, std::max(chunk_share, (missing + chunks_left - 1) / chunks_left)),
+                bytes);
   }
   costs_.read_seconds = costs_.wait_seconds = reading.seconds();
   std::sort(rows_.begin(), rows_.end(), [](const Sampled& a, const Sampled& b) {
@@ -78,23 +79,23 @@ bool StartSample::take(const Chunk& chunk, uint32_t number, size_t count, uint64
 }
 
 Row StartSample::row(size_t number) const {
-  const Sampled& one = rows_[number];
-  return {.id = one.id,
-          .label = one.label,
-          .weight = one.weight,
-          .index = std::span(index_).subspan(one.begin, one.end - one.begin),
-          .value = std::span(value_).subspan(one.begin, one.end - one.begin)};
+  const Sampled& sampled = rows_[number];
+  return {.id = sampled.id,
+          .label = sampled.label,
+          .weight = sampled.weight,
+          .index = std::span(index_).subspan(sampled.begin, sampled.end - sampled.begin),
+          .value = std::span(value_).subspan(sampled.begin, sampled.end - sampled.begin)};
 }
 
-StartSample::Start StartSample::solve(const Task& task, double tolerance, const std::atomic<bool>* stop) const {
+StartSample::StartPoint StartSample::solve(const Task& task, double tolerance, const std::atomic<bool>* stop) const {
   return std::visit([&](const auto& loss) { return solve_with(loss, task, tolerance, stop); }, problem_.loss);
 }
 
 template <Loss L>
-StartSample::Start StartSample::solve_with(const L& loss, const Task& task, double tolerance,
-                                           const std::atomic<bool>* stop) const {
+StartSample::StartPoint StartSample::solve_with(const L& loss, const Task& task, double tolerance,
+                                                const std::atomic<bool>* stop) const {
   const RowCost costs(problem_, task);
-  Start start{.weights = std::vector<float>(problem_.weights(), 0.0F)};
+  StartPoint start{.weights = std::vector<float>(problem_.weights(), 0.0F)};
   std::vector<float>& weights = start.weights;
   std::vector<double> alphas(rows_.size(), 0);
   const auto move = [&](const Row& row, double change) {
@@ -103,15 +104,15 @@ StartSample::Start StartSample::solve_with(const L& loss, const Task& task, doub
   };
   for (int round = 1; round <= kMostRounds && (stop == nullptr || !*stop); ++round) {
     for (const uint32_t i : shuffled(rows_.size(), Random(seed_, static_cast<uint64_t>(round)))) {
-      const Row one = row(i);
-      const double cost = costs.cost(one);
+      const Row sampled_row = row(i);
+      const double cost = costs.cost(sampled_row);
       if (cost == 0) continue;
       const double bias2 = problem_.has_bias() ? problem_.bias * problem_.bias : 0;
-      const double margin = margin_of(one, costs.sign(one), problem_.bias, weights);
+      const double margin = margin_of(sampled_row, costs.sign(sampled_row), problem_.bias, weights);
       const double from = alphas[i] == 0 ? loss.first_alpha(cost) : alphas[i];
-      const double next = loss.dual_step(from, margin, std::max(squared_norm(one.value) + bias2, 1e-300), cost);
+      const double next = loss.dual_step(from, margin, std::max(squared_norm(sampled_row.value) + bias2, 1e-300), cost);
       if (next == alphas[i]) continue;
-      move(one, costs.sign(one) * (next - alphas[i]));
+      move(sampled_row, costs.sign(sampled_row) * (next - alphas[i]));
       alphas[i] = next;
     }
     if (round % kRoundsToALook != 0) continue;
@@ -119,10 +120,10 @@ StartSample::Start StartSample::solve_with(const L& loss, const Task& task, doub
     double values = 0;
     double w2 = 0;
     for (size_t i = 0; i < rows_.size(); ++i) {
-      const Row one = row(i);
-      const double cost = costs.cost(one);
+      const Row sampled_row = row(i);
+      const double cost = costs.cost(sampled_row);
       if (cost == 0) continue;
-      losses += cost * loss.value(margin_of(one, costs.sign(one), problem_.bias, weights));
+      losses += cost * loss.value(margin_of(sampled_row, costs.sign(sampled_row), problem_.bias, weights));
       if (alphas[i] != 0) values += loss.dual_value(alphas[i], cost);
     }
     for (const float weight : weights) w2 += double{weight} * double{weight};
@@ -132,9 +133,9 @@ StartSample::Start StartSample::solve_with(const L& loss, const Task& task, doub
   std::fill(weights.begin(), weights.end(), 0.0F);
   for (size_t i = 0; i < rows_.size(); ++i) {
     if (alphas[i] == 0) continue;
-    const Row one = row(i);
-    move(one, costs.sign(one) * alphas[i]);
-    start.support.push_back({rows_[i].origin, one.id, alphas[i]});
+    const Row sampled_row = row(i);
+    move(sampled_row, costs.sign(sampled_row) * alphas[i]);
+    start.support.push_back({rows_[i].origin, sampled_row.id, alphas[i]});
   }
   return start;
 }

@@ -29,13 +29,13 @@ class StartSample {
     uint64_t id = 0;
     double alpha = 0;
   };
-  struct Start {
+  struct StartPoint {
     std::vector<float> weights = {};    // the sum of alpha y x
     std::vector<Support> support = {};  // by origin
   };
   // Of the sampled rows that the task learns from, to about this relative gap; as far as it has come where it is told
   // to stop. May be called on several threads.
-  Start solve(const Task& task, double tolerance, const std::atomic<bool>* stop = nullptr) const;
+  StartPoint solve(const Task& task, double tolerance, const std::atomic<bool>* stop = nullptr) const;
 
  private:
   struct Sampled {
@@ -50,7 +50,7 @@ class StartSample {
   // So many rows of a chunk. False: there is no room for more.
   bool take(const Chunk& chunk, uint32_t number, size_t count, uint64_t bytes);
   template <Loss L>
-  Start solve_with(const L& loss, const Task& task, double tolerance, const std::atomic<bool>* stop) const;
+  StartPoint solve_with(const L& loss, const Task& task, double tolerance, const std::atomic<bool>* stop) const;
 
   const Problem& problem_;
   const uint64_t seed_;

@@ -46,7 +46,7 @@ void ClassDescent::begin_pass(int pass) {
   if (pass == pass_) return;  // taken up again before its first block
   met_all_ = pass_ > 0;
   pass_ = pass;
-  losses_ = resting_.begin_pass(pass, true);
+  losses_ = shrinking_.begin_pass(pass, true);
 }
 
 bool ClassDescent::solve_block(const Block& block, size_t number, size_t rounds) {
@@ -82,11 +82,11 @@ double ClassDescent::squared_weights() const {
 void ClassDescent::collect(const Block& block) {
   places_.clear();
   for (uint32_t chunk = 0; chunk < block.chunks.size(); ++chunk) {
-    const std::span<uint8_t> rest = solution_.class_duals.rest(block.numbers[chunk]);
-    for (uint32_t row = 0; row < rest.size(); ++row) {
+    const std::span<uint8_t> passes_out = solution_.class_duals.passes_out(block.numbers[chunk]);
+    for (uint32_t row = 0; row < passes_out.size(); ++row) {
       if (held_out_.holds(block.chunks[chunk]->id(row))) continue;
-      if (rest[row] != 0)
-        --rest[row];
+      if (passes_out[row] != 0)
+        --passes_out[row];
       else
         places_.push_back(Block::place(chunk, row));
     }
@@ -117,21 +117,21 @@ void ClassDescent::visit(const Block& block, uint32_t place, bool first) {
   const double cost = costs_.cost_of_learned(row);
   if (cost == 0) return;
   const RowCache::Origin origin = block.origin(place);
-  const size_t own = numbers_[row.label];
+  const size_t true_class = numbers_[row.label];
   const std::span<const ClassDual> old = solution_.class_duals.row(origin.chunk, origin.row);
   find_scores(row);
-  const double score = std::exchange(scores_[own], -kInfinity);
+  const double score = std::exchange(scores_[true_class], -kInfinity);
   // What is left in scores_ are the classes that have no dual yet.
   candidates_.clear();
   double sum = 0;
   double lowest = kInfinity;
   double highest = 0;
-  for (const ClassDual& one : old) {
-    const double other = std::exchange(scores_[one.number], -kInfinity);
-    sum += one.dual;
-    lowest = std::min(lowest, other - score + 1);
-    highest = std::max(highest, other - score + 1);
-    candidates_.push_back({.number = one.number, .b = other + 1, .before = one.dual});
+  for (const ClassDual& class_dual : old) {
+    const double class_score = std::exchange(scores_[class_dual.number], -kInfinity);
+    sum += class_dual.dual;
+    lowest = std::min(lowest, class_score - score + 1);
+    highest = std::max(highest, class_score - score + 1);
+    candidates_.push_back({.number = class_dual.number, .b = class_score + 1, .before = class_dual.dual});
   }
   const double rival = *std::max_element(scores_.begin(), scores_.end()) - score + 1;
   const double slack = std::max(highest, rival);
@@ -141,70 +141,71 @@ void ClassDescent::visit(const Block& block, uint32_t place, bool first) {
     if (!met_all_) dual_values_ += sum;
     // How much more the best class asks for than the worst that has something.
     if (slack > lowest) {
-      resting_.add_violation(slack - lowest);
+      shrinking_.add_violation(slack - lowest);
     } else if (old.size() <= 1) {
       // All or nothing for one class, and the next is so far away.
       const double distance = old.empty() ? -rival : highest - std::max(rival, 0.0);
-      if (resting_.may_rest(distance))
-        resting_.shrink(solution_.class_duals.rest(origin.chunk)[origin.row], cost * slack);
+      if (shrinking_.may_shrink(distance))
+        shrinking_.shrink(solution_.class_duals.passes_out(origin.chunk)[origin.row], cost * slack);
     }
   }
   // Or it has more than it may, after a warm start from a larger cost.
-  if (slack > lowest || sum * kAtBound > cost) step(row, own, score, sum, cost, origin);
+  if (slack > lowest || sum * kAtBound > cost) step(row, true_class, score, sum, cost, origin);
 }
 
 // From the candidates that have duals, and those of scores_ that are to have some.
-void ClassDescent::step(const Row& row, size_t own, double score, double sum, double cost, RowCache::Origin origin) {
+void ClassDescent::step(const Row& row, size_t true_class, double score, double sum, double cost,
+                        RowCache::Origin origin) {
   double norm2 = squared_norm(row.value);
   if (problem_.has_bias()) norm2 += problem_.bias * problem_.bias;
-  for (ClassCandidate& one : candidates_) one.b += norm2 * one.before;
-  const double own_b = score - norm2 * sum;
+  for (ClassCandidate& candidate : candidates_) candidate.b += norm2 * candidate.before;
+  const double true_b = score - norm2 * sum;
   // More classes can only raise beta: who is below it now gets nothing then.
-  const double beta = best_class_duals(candidates_, own_b, norm2, cost);
+  const double beta = best_class_duals(candidates_, true_b, norm2, cost);
   const size_t old = candidates_.size();
   for (uint32_t m = 0; m < classes_; ++m)
     if (scores_[m] + 1 > beta) candidates_.push_back({.number = m, .b = scores_[m] + 1});
   if (candidates_.size() > old + new_classes_) {
     const auto begin = candidates_.begin() + static_cast<ptrdiff_t>(old);
     const auto end = begin + static_cast<ptrdiff_t>(new_classes_);
-    std::nth_element(begin, end, candidates_.end(), [](const ClassCandidate& one, const ClassCandidate& other) {
-      return one.b != other.b ? one.b > other.b : one.number < other.number;
+    std::nth_element(begin, end, candidates_.end(), [](const ClassCandidate& left, const ClassCandidate& right) {
+      return left.b != right.b ? left.b > right.b : left.number < right.number;
     });
     candidates_.erase(end, candidates_.end());
   }
-  if (candidates_.size() > old) best_class_duals(candidates_, own_b, norm2, cost);
-  make_room(own_b, norm2, cost);
-  change_weights(row, own);
+  if (candidates_.size() > old) best_class_duals(candidates_, true_b, norm2, cost);
+  make_room(true_b, norm2, cost);
+  change_weights(row, true_class);
   pairs_.clear();
-  for (const ClassCandidate& one : candidates_)
-    if (one.dual > 0) pairs_.push_back({.number = one.number, .dual = one.dual});
+  for (const ClassCandidate& candidate : candidates_)
+    if (candidate.dual > 0) pairs_.push_back({.number = candidate.number, .dual = candidate.dual});
   solution_.class_duals.set_row(origin.chunk, origin.row, pairs_);
 }
 
 // Where the memory is short, the classes that a row has least of go, and the others are the best without them.
-void ClassDescent::make_room(double own_b, double norm2, double cost) {
+void ClassDescent::make_room(double true_b, double norm2, double cost) {
   dropped_.clear();
   while (candidates_.size() > most_classes_ && candidates_[most_classes_].dual > 0) {
     dropped_.push_back(candidates_.back());
     dropped_.back().dual = 0;
     candidates_.pop_back();
-    best_class_duals(candidates_, own_b, norm2, cost);
+    best_class_duals(candidates_, true_b, norm2, cost);
   }
   candidates_.insert(candidates_.end(), dropped_.begin(), dropped_.end());
 }
 
-void ClassDescent::change_weights(const Row& row, size_t own) {
+void ClassDescent::change_weights(const Row& row, size_t true_class) {
   double sum = 0;
   size_t count = 0;
   changes_.resize(candidates_.size() + 1);
-  for (const ClassCandidate& one : candidates_) {
-    if (one.dual == one.before) continue;
-    sum += one.dual - one.before;
-    changes_[count++] = {one.number, static_cast<float>(one.before - one.dual)};
+  for (const ClassCandidate& candidate : candidates_) {
+    if (candidate.dual == candidate.before) continue;
+    sum += candidate.dual - candidate.before;
+    changes_[count++] = {candidate.number, static_cast<float>(candidate.before - candidate.dual)};
   }
   if (count == 0) return;
   dual_values_ += sum;
-  changes_[count++] = {own, static_cast<float>(sum)};
+  changes_[count++] = {true_class, static_cast<float>(sum)};
   const auto add = [&](size_t feature, float value) {
     float* const weights = solution_.weights.data() + feature * classes_;
     for (size_t i = 0; i < count; ++i) weights[changes_[i].first] += changes_[i].second * value;

@@ -39,7 +39,7 @@ class ClassDescent {
   static void visit_fields(auto& self, auto&& field) {
     field("weights", std::span(self.solution_.weights));
     field("duals", self.solution_.class_duals);
-    field("resting", self.resting_);
+    field("resting", self.shrinking_);
     field("pass", self.pass_);
     field("losses", self.losses_);
     field("dual_values", self.dual_values_);
@@ -52,9 +52,9 @@ class ClassDescent {
   void prefetch(const Block& block, size_t at) const;
   void find_scores(const Row& row);
   void visit(const Block& block, uint32_t place, bool first);
-  void step(const Row& row, size_t own, double score, double sum, double cost, RowCache::Origin origin);
-  void make_room(double own_b, double norm2, double cost);
-  void change_weights(const Row& row, size_t own);
+  void step(const Row& row, size_t true_class, double score, double sum, double cost, RowCache::Origin origin);
+  void make_room(double true_b, double norm2, double cost);
+  void change_weights(const Row& row, size_t true_class);
 
   const Problem& problem_;
   const HeldOut held_out_;
@@ -77,7 +77,7 @@ class ClassDescent {
   std::vector<ClassDual> pairs_;
   std::vector<std::pair<size_t, float>> changes_;
   int pass_ = 0;
-  Shrinking resting_;
+  Shrinking shrinking_;
   double losses_ = 0;
   double dual_values_ = 0;
   bool met_all_ = false;  // until then a row's duals are added when it is first met

@@ -33,17 +33,17 @@ constexpr uint64_t kManyPairs = 64;
 // for the rest, and else what a first pass makes. `room`: for them and the rows.
 uint64_t class_duals_bytes(const Problem& problem, const SolveOptions& options, uint64_t weights,
                            const ChunkSums& chunks, uint64_t room) {
-  const uint64_t others = problem.classes() - 1;
+  const uint64_t other_classes = problem.classes() - 1;
   const uint64_t v = weights * sizeof(double);
   const uint64_t usual_chunks = options.chunks_per_block > 0 ? options.chunks_per_block : kUsualChunksPerBlock;
   const auto bytes = [&](uint64_t pairs) {
     return problem.tasks.size() * problem.store->info().physical_rows() *
-           (SparseDuals::kBytesPerRow + std::min(pairs, others) * SparseDuals::kBytesPerPair);
+           (SparseDuals::kBytesPerRow + std::min(pairs, other_classes) * SparseDuals::kBytesPerPair);
   };
   const uint64_t for_rows =
       std::min(chunks.encoded, 2 * usual_chunks * chunks.largest) + std::min(v, kLeastCertifyBytes);
   const auto fitting = [&](uint64_t needed) {
-    uint64_t pairs = std::max(others, kLeastPairs);
+    uint64_t pairs = std::max(other_classes, kLeastPairs);
     while (pairs > kLeastPairs && bytes(pairs) + needed > room) --pairs;
     return pairs;
   };
@@ -75,7 +75,7 @@ class CrammerSingerSolver : public TaskSolver<ClassDescent> {
 
   void save(FieldWriter& to) const override { tasks_.save(to); }
   void restore(FieldReader& from, const Position&) override {
-    tasks_.restore(from, [](auto& task, FieldReader& own) { ClassDescent::visit_fields(task.descent, own); });
+    tasks_.restore(from, [](auto& task, FieldReader& fields) { ClassDescent::visit_fields(task.descent, fields); });
   }
 
  protected:

@@ -1,12 +1,12 @@
 #include "solve/newton/trust_region.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cmath>
 #include <limits>
 
 #include "base/team.h"
+#include "solve/core/sweep.h"
 
 namespace linblock {
 
@@ -25,30 +25,10 @@ constexpr uint64_t kMostProducts = 200;  // for a step
 constexpr double kDiagonalShare = 0.1;   // of the preconditioner; the rest is 1
 constexpr int kHalvings = 20;            // of the interval in which a shortened step is looked for
 constexpr double kRounding = 1e-12;      // of the objective: a step that promises less cannot be judged by it
+constexpr double kMostScale = 1e30;      // a float has room for it
 constexpr double kWorthwhile = 0.9;      // of the gradient, that is left by a step of this kind
 
-// Sums over all weights. Cut into fixed pieces whose sums are added in their order: the same for any number of threads.
-constexpr size_t kPieces = 16;
-using Sums = std::array<double, 4>;
-
-template <typename Work>
-Sums sweep(const Team& team, size_t count, const Work& work) {
-  std::array<Sums, kPieces> parts{};
-  const auto sum_up = [&](size_t piece) {
-    const size_t end = count * (piece + 1) / kPieces;
-    Sums sums{};
-    for (size_t i = count * piece / kPieces; i < end; ++i) work(i, sums);
-    parts[piece] = sums;
-  };
-  if (count >= kPieces * 1024)
-    team.for_each(kPieces, sum_up);
-  else
-    for (size_t piece = 0; piece < kPieces; ++piece) sum_up(piece);  // few weights are not worth a thread
-  Sums all{};
-  for (const Sums& part : parts)
-    for (size_t k = 0; k < all.size(); ++k) all[k] += part[k];
-  return all;
-}
+using Sums = SweepSums;
 
 }  // namespace
 
@@ -57,21 +37,24 @@ TrustRegion::TrustRegion(const Problem& problem, const Task& task, Solution& sol
     : problem_(problem),
       solution_(solution),
       tolerance_(tolerance),
+      task_(task),
+      free_(free_weight(problem)),
       sums_(problem, task, accumulators),
       gradient_(problem.weights(), 0),
       step_(problem.weights(), 0),
       residual_(problem.weights(), 0),
       scale_(problem.weights(), 1),
-      bound_(-std::numeric_limits<double>::infinity()) {
+      bound_(solution.known_dual) {
   solution_.weights.resize(problem.weights(), 0.0F);
   weights_.assign(solution_.weights.begin(), solution_.weights.end());
   trial_ = weights_;
 }
 
-void TrustRegion::begin_last() {
+bool TrustRegion::begin_last() {
   wants_ = Wants::losses;
   std::transform(weights_.begin(), weights_.end(), solution_.weights.begin(),
                  [](double weight) { return static_cast<float>(weight); });
+  return true;
 }
 
 void TrustRegion::begin_pass() {
@@ -89,30 +72,46 @@ void TrustRegion::begin_pass() {
 void TrustRegion::end_pass(const Team& team) {
   if (wants_ == Wants::product) return finish_product(team);
   if (wants_ != Wants::losses) return finish_evaluation(team);
-  const Certificate last =
-      certificate_of(squared_norm_of(std::span<const float>(solution_.weights)), sums_.saved_losses(), {}, {});
+  const Certificate last = certificate_of(
+      squared_norm_of(penalized(problem_, std::span<const float>(solution_.weights))), sums_.saved_losses(), {}, {});
   value_ = last.primal;
   bound_ += last.dual;  // which is what rounding may have done to the value, below 0
 }
 
 // The objective at the weights on trial, its gradient, and a bound from the duals that belong to them.
 void TrustRegion::finish_evaluation(const Team& team) {
+  BalancingShares shares;
+  if (problem_.free_bias) {
+    const BalancedDual dual = sums_.balanced();
+    require_both_sides(dual, task_);
+    shares = dual.shares();
+  }
   const Sums squares = sweep(team, trial_.size(), [&](size_t i, Sums& sums) {
-    sums[0] += trial_[i] * trial_[i];
     const double v = sums_.v(i);
-    sums[1] += v * v;
+    if (i == free_) {
+      sums[2] += v * v;
+      return;
+    }
+    sums[0] += trial_[i] * trial_[i];
+    const double balanced = problem_.free_bias ? sums_.balanced_v(i, shares) : v;
+    sums[1] += balanced * balanced;
     sums[2] += (trial_[i] - v) * (trial_[i] - v);
   });
-  const double terms = static_cast<double>(trial_.size()) / kPieces + kPieces + 1;
+  const double terms = sweep_terms(trial_.size());
   bound_ = std::max(bound_, sums_.dual({.value = squares[1], .rounding = sum_rounding(terms) * squares[1]}));
   const double value = 0.5 * squares[0] + sums_.losses();
   const bool first = wants_ == Wants::first_evaluation;
   if (!first) decide(value, std::sqrt(squares[2]));
   if (state_ != State::working || wants_ == Wants::shortened) return;
   take(value);
+  // The diagonal of a free bias may be 0 here, and its gradient large: nothing but the loss keeps it from going too
+  // far.
+  const double scale_of_free =
+      problem_.free_bias ? std::min(kDiagonalShare * sums_.most_diagonal_of_bias(), kMostScale) : 0;
   const Sums sums = sweep(team, trial_.size(), [&](size_t i, Sums& all) {
-    gradient_[i] = trial_[i] - sums_.v(i);
-    scale_[i] = static_cast<float>((1 - kDiagonalShare) + kDiagonalShare * (1 + sums_.diagonal(i)));
+    gradient_[i] = (i == free_ ? 0 : trial_[i]) - sums_.v(i);
+    scale_[i] = static_cast<float>(i == free_ ? scale_of_free
+                                              : (1 - kDiagonalShare) + kDiagonalShare * (1 + sums_.diagonal(i)));
     all[0] += gradient_[i] * gradient_[i];
     all[1] += gradient_[i] * gradient_[i] / double{scale_[i]};
   });
@@ -170,6 +169,7 @@ void TrustRegion::shorten() {
   double step2 = 0;
   double along = 0;
   for (size_t i = 0; i < step_.size(); ++i) {
+    if (i == free_) continue;
     step2 += double{step_[i]} * double{step_[i]};
     along += weights_[i] * double{step_[i]};
   }

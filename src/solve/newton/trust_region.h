@@ -27,8 +27,8 @@ class TrustRegion {
   State state() const { return state_; }
   // The weights changed in the last pass.
   bool moved() const { return moved_; }
-  // From now on one pass is wanted, for the losses of the weights as they are saved.
-  void begin_last();
+  // From now on one pass is wanted, for the losses of the weights as they are saved. True: it always is.
+  bool begin_last();
 
   // The team works on the vectors after a pass; the sums over rows are shared out by accumulators.
   void begin_pass();
@@ -81,6 +81,8 @@ class TrustRegion {
   const Problem& problem_;
   Solution& solution_;
   const double tolerance_;
+  const Task& task_;
+  const size_t free_;  // the weight without a penalty
   SmoothObjective sums_;
   Wants wants_ = Wants::first_evaluation;
   State state_ = State::working;

@@ -4,23 +4,24 @@
 
 #include "base/dot.h"
 #include "objective/double_weights.h"
+#include "objective/free_bias.h"
 
 namespace linblock {
 
-OutlierReading::OutlierReading(const Problem& problem, const Task& task, const RowSet& known, RowSet& found)
+OutlierReading::OutlierReading(const Problem& problem, const Task& task, const RowSet& known, RowSet& outliers_now)
     : problem_(problem),
       costs_(problem, task),
       most_loss_(1 + *problem.truncate),
       margin_(outlier_margin(problem.loss, *problem.truncate)),
       known_(known),
-      found_(found) {}
+      outliers_now_(outliers_now) {}
 
 void OutlierReading::begin(Solution& solution, std::vector<float>& going_on) {
   solution_ = &solution;
   going_on_ = &going_on;
-  w2_ = squared_norm_of(std::span<const float>(solution.weights));
+  w2_ = squared_norm_of(penalized(problem_, std::span<const float>(solution.weights)));
   half_w2_ = 0.5 * w2_.value;
-  norm_ = std::sqrt(w2_.value);
+  norm_ = std::sqrt(squared_norm_of(std::span<const float>(solution.weights)).value);
 }
 
 void OutlierReading::add(const Chunk& chunk, uint32_t number) {
@@ -31,7 +32,7 @@ template <class L>
 void OutlierReading::add_with(const L& loss, const Chunk& chunk, uint32_t number) {
   Duals& duals = solution_->duals;
   const std::span<double> alphas = duals.empty() ? std::span<double>() : duals.page(number);
-  if (!duals.empty()) std::ranges::fill(duals.rest(number), uint8_t{0});
+  if (!duals.empty()) std::ranges::fill(duals.passes_out(number), uint8_t{0});
   for (uint32_t i = 0; i < chunk.rows(); ++i) {
     const Row row = chunk.row(i, buffer_);
     const double cost = costs_.cost(row);
@@ -49,7 +50,7 @@ void OutlierReading::add_with(const L& loss, const Chunk& chunk, uint32_t number
       losses_now_.add(loss, cost, margin, norm_ * std::sqrt(squared_norm(row, problem_.bias)), row.index.size());
     if (out) ++outliers_;
     if (out != was_out) changed_ = true;
-    found_.put(row.id, out);
+    outliers_now_.put(row.id, out);
     if (alphas.empty()) {
       if (!out && loss.derivative(margin) < 0) ++support_vectors_;
       continue;

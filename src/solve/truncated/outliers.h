@@ -15,8 +15,8 @@ namespace linblock {
 
 class OutlierReading {
  public:
-  // `known`: the outliers so far; `found`: they are set in it as rows come. Both outlive the reading.
-  OutlierReading(const Problem& problem, const Task& task, const RowSet& known, RowSet& found);
+  // `known`: the outliers so far; `outliers_now`: they are set in it as rows come. Both outlive the reading.
+  OutlierReading(const Problem& problem, const Task& task, const RowSet& known, RowSet& outliers_now);
 
   // At the solution's weights. Rows that are outliers now have their alpha y x taken out of `going_on`, which are the
   // weights that belong to the duals, and their alpha set to 0; nobody rests any longer. No duals: none are touched.
@@ -45,7 +45,7 @@ class OutlierReading {
   const double most_loss_;
   const double margin_;  // outliers are below
   const RowSet& known_;
-  RowSet& found_;
+  RowSet& outliers_now_;
   Solution* solution_ = nullptr;
   std::vector<float>* going_on_ = nullptr;
   RowBuffer buffer_;

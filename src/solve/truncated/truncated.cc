@@ -1,4 +1,4 @@
-// Truncated losses: a row of a large loss, wrong beyond repair or wrongly labelled, counts as 1 + s and no more.
+// Truncated losses: a row of a large loss, wrong beyond repair or wrongly labeled, counts as 1 + s and no more.
 //
 // Problem:  for each task, min over w  1/2 |w|^2 + sum of C_i min(loss(y_i w.x_i), 1 + s)                  (2)
 // Update:   w^{t+1} = argmin over w  1/2 |w|^2 + sum over IN(w^t) of C_i loss(y_i w.x_i)                   (5)
@@ -50,7 +50,7 @@ class TruncatedSolver : public Solver {
           return convex;
         }()),
         tasks_(setup.problem.tasks.size()) {
-    for (TruncatedTask& task : tasks_) task.known = task.found = RowSet(problem_.store->info().next_row_id);
+    for (TruncatedTask& task : tasks_) task.known = task.outliers_now = RowSet(problem_.store->info().next_row_id);
   }
 
   std::optional<Pass> next(const Position& at) override {
@@ -80,9 +80,9 @@ class TruncatedSolver : public Solver {
 
   std::optional<PassReport> end_pass(const PassEnd& end) override {
     if (!convex_) return end_readings(end);
-    PassEnd own = end;
-    own.pass -= passes_;
-    std::optional<PassReport> report = convex_->solver->end_pass(own);
+    PassEnd convex_end = end;
+    convex_end.pass -= passes_;
+    std::optional<PassReport> report = convex_->solver->end_pass(convex_end);
     // As a pass of the whole, with all tasks.
     for (const TruncatedTask& task : tasks_)
       if (report && task.done) report->add_task(task.certificate.primal, task.certificate.dual);
@@ -94,8 +94,8 @@ class TruncatedSolver : public Solver {
     std::vector<std::span<const float>> weights;
     for (const TruncatedTask& task : tasks_) weights.emplace_back(task.accepted);
     if (!convex_) return weights;
-    const auto own = convex_->solver->weights();
-    for (size_t k = 0; k < own.size(); ++k) weights[convex_->those[k]] = own[k];
+    const auto convex_weights = convex_->solver->weights();
+    for (size_t k = 0; k < convex_weights.size(); ++k) weights[convex_->tasks[k]] = convex_weights[k];
     return weights;
   }
 
@@ -103,6 +103,7 @@ class TruncatedSolver : public Solver {
     summary.termination = limit_;
     summary.truncate = problem_.truncate;
     summary.column_steps = column_steps_;
+    summary.certificates_made = certificates_made_;
     for (const TruncatedTask& task : tasks_) {
       summary.certificates.push_back(task.certificate);
       summary.truncated.push_back(task.result);
@@ -118,9 +119,9 @@ class TruncatedSolver : public Solver {
     for (size_t i = 0; i < tasks_.size(); ++i)
       if (!convex_ || tasks_[i].done) save_solution(solutions_[i], to.inside(numbered("solution", i)));
     if (!convex_) return;
-    FieldWriter own = to.inside("convex");
-    own("plan", convex_->plan);
-    convex_->solver->save(own);
+    FieldWriter fields = to.inside("convex");
+    fields("plan", convex_->plan);
+    convex_->solver->save(fields);
   }
 
   void restore(FieldReader& from, const Position& at) override {
@@ -139,15 +140,15 @@ class TruncatedSolver : public Solver {
     }
     if (!solving) return;
     if (in_work().empty() || reading_due_) from.refuse("contradicts itself");
-    FieldReader own = from.inside("convex");
-    begin_convex(own.take<Plan>("plan"));
-    convex_->solver->restore(own, within(at));
+    FieldReader fields = from.inside("convex");
+    begin_convex(fields.take<Plan>("plan"));
+    convex_->solver->restore(fields, within(at));
   }
 
  private:
   struct TruncatedTask {
     RowSet known;                 // OUT(w^t): what the convex problem leaves out
-    RowSet found;                 // OUT of the weights that a reading looks at
+    RowSet outliers_now;          // OUT of the weights that a reading looks at
     std::vector<float> accepted;  // w^t
     TruncatedResult result;       // at w^t
     double convex = 0;            // (5) at w^t, without what outliers count
@@ -174,7 +175,7 @@ class TruncatedSolver : public Solver {
 
   // A convex problem, and all that its solver refers to.
   struct Convex {
-    std::vector<size_t> those;  // its tasks
+    std::vector<size_t> tasks;  // their numbers
     Problem problem;
     SolveOptions options;
     Context context;
@@ -189,17 +190,17 @@ class TruncatedSolver : public Solver {
   Position within(const Position& at) const { return {.pass = at.pass - passes_, .block = at.block}; }
 
   std::vector<size_t> in_work() const {
-    std::vector<size_t> found;
+    std::vector<size_t> numbers;
     for (size_t i = 0; i < tasks_.size(); ++i)
-      if (!tasks_[i].done) found.push_back(i);
-    return found;
+      if (!tasks_[i].done) numbers.push_back(i);
+    return numbers;
   }
 
   // The convex problem of these tasks.
-  Problem problem_of(const std::vector<size_t>& those) const {
+  Problem problem_of(const std::vector<size_t>& tasks) const {
     Problem part = convex_problem_;
     part.tasks.clear();
-    for (const size_t i : those) {
+    for (const size_t i : tasks) {
       part.tasks.push_back(convex_problem_.tasks[i]);
       part.tasks.back().held_out.outliers = &tasks_[i].known;
     }
@@ -232,16 +233,16 @@ class TruncatedSolver : public Solver {
   void begin_convex(std::optional<Plan> plan = {}) {
     convex_ = std::make_unique<Convex>();
     Convex& convex = *convex_;
-    convex.those = in_work();
-    convex.problem = problem_of(convex.those);
+    convex.tasks = in_work();
+    convex.problem = problem_of(convex.tasks);
     convex.options = options_;
     convex.options.new_chunks.clear();
-    for (const size_t i : convex.those)
+    for (const size_t i : convex.tasks)
       convex.options.tolerance = std::min(convex.options.tolerance, tolerance_of(tasks_[i]));
     if (solved_ < *begun_) convex.options.tolerance = std::max(convex.options.tolerance, kStart);
     convex.context = inner_context();
-    convex.solutions.reserve(convex.those.size());
-    for (const size_t i : convex.those) convex.solutions.push_back(std::move(solutions_[i]));
+    convex.solutions.reserve(convex.tasks.size());
+    for (const size_t i : convex.tasks) convex.solutions.push_back(std::move(solutions_[i]));
     convex.plan = plan ? std::move(*plan) : make_plan(convex.problem, convex.options, convex.context);
     convex.solver = make_solver(convex.problem, convex.options, convex.solutions, convex.context, convex.plan, rows_);
   }
@@ -252,8 +253,9 @@ class TruncatedSolver : public Solver {
     check_certificates(part);
     ++solved_;
     column_steps_ += part.column_steps;
-    for (size_t k = 0; k < convex_->those.size(); ++k) {
-      const size_t i = convex_->those[k];
+    certificates_made_ += part.certificates_made;
+    for (size_t k = 0; k < convex_->tasks.size(); ++k) {
+      const size_t i = convex_->tasks[k];
       solutions_[i] = std::move(convex_->solutions[k]);
       tasks_[i].certificate = part.certificates[k];
       tasks_[i].stalled = part.termination == Termination::stalled;
@@ -299,7 +301,7 @@ class TruncatedSolver : public Solver {
       if (is_dual())
         going_on_[k] = solution.weights_of_duals.empty() ? solution.weights : std::move(solution.weights_of_duals);
       solution.weights_of_duals = {};
-      readings_.emplace_back(problem_, problem_.tasks[looked_at_[k]], task.known, task.found);
+      readings_.emplace_back(problem_, problem_.tasks[looked_at_[k]], task.known, task.outliers_now);
       readings_.back().begin(solution, going_on_[k]);
     }
   }
@@ -356,15 +358,15 @@ class TruncatedSolver : public Solver {
       task.convex = reading.convex_now();
       task.convex_rounding = reading.convex_rounding();
       task.accepted = solution.weights;
-      if (reading.changed()) std::swap(task.known, task.found);
+      if (reading.changed()) std::swap(task.known, task.outliers_now);
     } else {
       // As good as w^{t+1} for the same convex problem, and better.
       task.certificate = {task.convex, task.certificate.dual - task.convex_rounding};
     }
     if (!first) {
-      const bool settled = (accepted && !reading.changed()) || still_possible <= little;
+      const bool converged = (accepted && !reading.changed()) || still_possible <= little;
       const bool small = !accepted || fall <= little;
-      task.done = settled || (small && (task.exact || tolerance_of(task) <= kLeastTolerance));
+      task.done = converged || (small && (task.exact || tolerance_of(task) <= kLeastTolerance));
       if (small) task.exact = true;
     }
     if (task.done || last) {
@@ -382,6 +384,7 @@ class TruncatedSolver : public Solver {
     field("passes", self.passes_);
     field("begun", self.begun_);
     field("column_steps", self.column_steps_);
+    field("certificates_made", self.certificates_made_);
   }
 
   void save_solution(const Solution& solution, FieldWriter to) const {
@@ -425,6 +428,7 @@ class TruncatedSolver : public Solver {
   std::vector<TruncatedTask> tasks_;
   std::unique_ptr<Convex> convex_;  // in work; none: a reading is, or nothing
   ColumnSteps column_steps_;
+  CertificatesMade certificates_made_;
   std::optional<int> begun_;  // convex problems before the first reading
   int solved_ = 0;            // all of them
   int passes_ = 0;            // before the last convex problem
