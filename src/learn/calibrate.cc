@@ -43,13 +43,13 @@ class Fit {
     positive_target_ = (positives + 1) / (positives + 2);
     negative_target_ = 1 / (negatives + 2);
     sigmoid_.offset = std::log((negatives + 1) / (positives + 1));  // the best without a slope
-    both_ = positives > 0 && negatives > 0;
+    has_both_classes_ = positives > 0 && negatives > 0;
   }
 
   Sigmoid run() {
     double value = objective(sigmoid_);
-    for (int step = 0; step < kMostSteps && both_; ++step) {
-      const Step newton = newton_step();
+    for (int step = 0; step < kMostSteps && has_both_classes_; ++step) {
+      const SigmoidStep newton = newton_step();
       if (!(newton.decrease > 0)) break;
       const bool last = newton.decrease <= kNearlyThere * value;
       double share = 1;
@@ -69,7 +69,7 @@ class Fit {
   }
 
  private:
-  struct Step {
+  struct SigmoidStep {
     double slope = 0;
     double offset = 0;
     double decrease = 0;  // of the objective for each small share of the step
@@ -82,7 +82,7 @@ class Fit {
         visit(decisions_[i] / unit_, positive_[i] != 0 ? positive_target_ : negative_target_);
   }
 
-  Sigmoid moved(const Step& step, double share) const {
+  Sigmoid moved(const SigmoidStep& step, double share) const {
     return {.slope = sigmoid_.slope + share * step.slope, .offset = sigmoid_.offset + share * step.offset};
   }
 
@@ -97,7 +97,7 @@ class Fit {
   }
 
   // Around the decisions' weighted mean the two unknowns do not depend on each other: no matrix that may be singular.
-  Step newton_step() const {
+  SigmoidStep newton_step() const {
     double weight = 0;
     double weighted = 0;
     double gradient = 0;
@@ -118,7 +118,7 @@ class Fit {
       spread += logistic(z) * logistic(-z) * from_mean * from_mean;
       slope_gradient += (target - logistic(-z)) * from_mean;
     });
-    Step step;
+    SigmoidStep step;
     if (spread > kNoSpread * mean * mean * weight) step.slope = -slope_gradient / spread;
     const double at_mean = -gradient / weight;
     step.offset = at_mean - step.slope * mean;
@@ -131,7 +131,7 @@ class Fit {
   double unit_ = 1;
   double positive_target_ = 0;
   double negative_target_ = 0;
-  bool both_ = false;
+  bool has_both_classes_ = false;
   Sigmoid sigmoid_;
 };
 

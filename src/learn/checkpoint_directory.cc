@@ -25,8 +25,8 @@ std::string_view without_numbers(std::string_view word) {
 
 // STATE, and words behind it that say of what: "STATE.final.stages", "STATE.kept.alpha-2".
 std::optional<std::string_view> beginning_of(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kSnapshots = {"final", "convex", "stages", "column", "active"};
-  constexpr std::array<std::string_view, 6> kPlain = {"duals", "kept", "ids", "v", "alpha", "steps"};
+  constexpr std::array<std::string_view, 6> kSnapshots = {"final", "convex", "stages", "column", "active", "best"};
+  constexpr std::array<std::string_view, 7> kPlain = {"duals", "kept", "ids", "v", "alpha", "steps", "test"};
   const auto is_one_of = [](std::string_view word, const auto& words) {
     return std::find(words.begin(), words.end(), word) != words.end();
   };

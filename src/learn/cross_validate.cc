@@ -3,15 +3,17 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "learn/stages.h"
+#include "solve/choose.h"
 #include "solve/core/pass_loop.h"
 #include "solve/solve.h"
 
 namespace linblock {
 
-Store open_store(const TrainOptions& options, uint32_t folds, const TrainObserver& observer, Source& source) {
+Store open_store(const TrainOptions& options, uint32_t folds, size_t threads, const TrainObserver& observer,
+                 Source& source) {
   if (folds < kLeastFolds || folds > kMostFolds)
     fail(ErrorKind::usage, "`folds` {}: there can be {} to {}", folds, kLeastFolds, kMostFolds);
-  Store store = open_store(options, observer, source);
+  Store store = open_store(options, threads, observer, source);
   if (folds > source.info.rows)
     fail(ErrorKind::input, "`folds` {}: there are only {} rows, and each fold needs one", folds, source.info.rows);
   return store;
@@ -41,7 +43,7 @@ std::optional<double> mean_auc(const std::vector<FoldResult>& folds) {
 CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const Context& context,
                                const TrainObserver& observer) {
   CrossValidation result;
-  const Store store = open_store(asked, folds, observer, result);
+  const Store store = open_store(asked, folds, context.team.size(), observer, result);
   const TrainOptions options = choose_solver(asked, store, context, observer);
   const Classes classes = choose_classes(store.info(), options);
   Problem problem = make_problem(store, options, classes);
@@ -52,13 +54,17 @@ CrossValidation cross_validate(const TrainOptions& asked, uint32_t folds, const 
   const size_t most = tasks_at_once(problem, options.solve, solving);
   result.groups = (count + most - 1) / most;
   if (result.groups > 1)
-    observer.say(fmt::format("{} models do not fit the memory together: {} groups of up to {}, one after another",
-                             count, result.groups, (count + result.groups - 1) / result.groups));
+    observer.say(fmt::format("{} models do not fit in memory together: {} groups of up to {}, one after another", count,
+                             result.groups, (count + result.groups - 1) / result.groups));
+  Problem first = problem;
+  first.tasks.resize(most);
+  if (const std::string warning = foresee_passes(problem, make_plan(first, options.solve, solving)); !warning.empty())
+    observer.say(warning);
   Rows rows;  // in memory from one group to the next
   const Stopwatch since;
   Stages stages(context.checkpoint, fmt::format("{}folds: {}\n", identity_of(options, context, store.info()), folds),
                 options.fresh);
-  if (stages.resumed()) observer.say("going on from the checkpoint '" + context.checkpoint.path + "'");
+  if (stages.resumed()) observer.say("resuming from the checkpoint '" + context.checkpoint.path + "'");
   HeldOutRows held(store, classes, folds, options.solve.seed);
   stages.restore([&](FieldReader& from) {
     from("summary", result.summary);

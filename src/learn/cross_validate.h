@@ -34,7 +34,8 @@ struct FoldOptions {
   }
 };
 // The store, for so many folds: throws before any work for a number that cannot be.
-Store open_store(const TrainOptions& options, uint32_t folds, const TrainObserver& observer, Source& source);
+Store open_store(const TrainOptions& options, uint32_t folds, size_t threads, const TrainObserver& observer,
+                 Source& source);
 
 // A task for each fold and class, at one cost; a fold's classes stand together.
 std::vector<Task> fold_tasks(const Classes& classes, double cost, uint32_t folds, uint64_t seed);

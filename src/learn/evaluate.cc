@@ -12,11 +12,30 @@ namespace {
 
 constexpr double kLeastProbability = 1e-15;  // so that one sure mistake does not make the log-loss infinite
 
+constexpr size_t kTextBytes = size_t{256} << 10;
+
 constexpr uint64_t kLeastReadingBytes = uint64_t{4} << 20;  // beside a model that takes all of the memory too
 
 uint64_t reading_bytes(const Model& model, uint64_t memory_bytes) {
   const uint64_t held = kProgramBytes + model.weights.size() * sizeof(float);
   return std::max(kLeastReadingBytes, memory_bytes > held ? memory_bytes - held : 0);
+}
+
+ExampleOptions options_for(const Model& model, uint64_t memory_bytes, const ReadContext& context) {
+  return {.index_base = model.index_base,
+          .normalized = model.normalized,
+          .memory_bytes = reading_bytes(model, memory_bytes),
+          .context = context};
+}
+
+Decision decide(const Model& model, const Example& example, std::span<double> decisions, ApplyReport& report) {
+  model.decide(example.index, example.value, decisions, report.unknown_features);
+  if (!example.label) ++report.unlabeled;
+  return {.label = example.label,
+          .index = example.index,
+          .value = example.value,
+          .decisions = decisions,
+          .predicted = model.label_of(decisions)};
 }
 
 }  // namespace
@@ -25,15 +44,45 @@ ApplyReport apply_model(const Model& model, const std::vector<std::string>& inpu
                         const std::function<void(const Decision&)>& visit, const ReadContext& context) {
   ApplyReport report;
   std::vector<double> decisions(model.columns());
-  const ExampleOptions options{.index_base = model.index_base,
-                               .normalized = model.normalized,
-                               .memory_bytes = reading_bytes(model, memory_bytes),
-                               .context = context};
-  report.rows = for_each_example(inputs, options, [&](const Example& example) {
-    model.decide(example.index, example.value, decisions, report.unknown_features);
-    if (!example.label) ++report.unlabelled;
-    visit({.label = example.label, .decisions = decisions, .predicted = model.label_of(decisions)});
-  });
+  report.rows = for_each_example(inputs, options_for(model, memory_bytes, context),
+                                 [&](const Example& example) { visit(decide(model, example, decisions, report)); });
+  return report;
+}
+
+ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes, const Team& team,
+                    const std::function<void(const Decision&, std::string&)>& append,
+                    const std::function<void(const std::string&)>& write, const ReadContext& context) {
+  std::string text;
+  const auto flush = [&](std::string& full) {
+    write(full);
+    full.clear();
+  };
+  if (are_store(inputs)) {
+    const auto add = [&](const Decision& decision) {
+      append(decision, text);
+      if (text.size() >= kTextBytes) flush(text);
+    };
+    const ApplyReport report = apply_model(model, inputs, memory_bytes, add, context);
+    flush(text);
+    return report;
+  }
+  ApplyReport report;
+  const auto work = [&](const ParsedRows& rows, const std::function<void()>& wait) {
+    ApplyReport part;
+    std::string lines;
+    std::vector<double> decisions(model.columns());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      append(decide(model, example_of(rows, i), decisions, part), lines);
+      if (lines.size() < kTextBytes) continue;
+      wait();
+      flush(lines);
+    }
+    wait();
+    report.unlabeled += part.unlabeled;
+    report.unknown_features += part.unknown_features;
+    flush(lines);
+  };
+  report.rows = for_each_piece(inputs, options_for(model, memory_bytes, context), team, work);
   return report;
 }
 
@@ -73,6 +122,26 @@ double Evaluation::macro_f1() const {
   return classes.empty() ? 0 : sum / static_cast<double>(classes.size());
 }
 
+double Evaluation::balanced_accuracy() const {
+  double sum = 0;
+  double count = 0;
+  for (const auto& [label, quality] : classes) {
+    sum += quality.recall();
+    count += quality.rows > 0 ? 1 : 0;
+  }
+  return count == 0 ? 0 : sum / count;
+}
+
+int32_t Evaluation::most_frequent() const {
+  const auto by_rows = [](const auto& one, const auto& other) { return one.second.rows < other.second.rows; };
+  const auto largest = std::max_element(classes.begin(), classes.end(), by_rows);
+  return largest == classes.end() ? 0 : largest->first;
+}
+
+double Evaluation::baseline() const {
+  return rows == 0 ? 0 : static_cast<double>(classes.at(most_frequent()).rows) / static_cast<double>(rows);
+}
+
 Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
                     const ReadContext& context) {
   Evaluation result;
@@ -90,8 +159,8 @@ Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, 
           label == model.labels[0]);
     if (model.has_probability()) {
       model.probabilities(decision.decisions, shares);
-      const auto found = std::find(model.labels.begin(), model.labels.end(), label);
-      const double share = found == model.labels.end() ? 0 : shares[static_cast<size_t>(found - model.labels.begin())];
+      const auto place = std::find(model.labels.begin(), model.labels.end(), label);
+      const double share = place == model.labels.end() ? 0 : shares[static_cast<size_t>(place - model.labels.begin())];
       log_loss -= std::log(std::max(share, kLeastProbability));
     }
   };

@@ -15,21 +15,29 @@
 namespace linblock {
 
 struct Decision {
-  std::optional<int32_t> label = {};       // as the text has it; absent where the row has none
+  std::optional<int32_t> label = {};     // as the text has it; absent where the row has none
+  std::span<const uint32_t> index = {};  // the row itself, as the model reads it
+  std::span<const float> value = {};
   std::span<const double> decisions = {};  // one a column
   int32_t predicted = 0;
 };
 
 struct ApplyReport {
   uint64_t rows = 0;
-  uint64_t unlabelled = 0;
+  uint64_t unlabeled = 0;
   uint64_t unknown_features = 0;  // nonzeros of features that the model does not know
 };
 
-// Rows in the order of the input. The model's own index base and normalisation hold, never a guess from this text.
+// Rows in the order of the input. The model's own index base and normalization hold, never a guess from this text.
 // `memory_bytes` is all that the process may hold, the model too.
 ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
                         const std::function<void(const Decision&)>& visit, const ReadContext& context = {});
+
+// The same as text, on all threads of the team. `append` adds what is said about a row; it is called on several threads
+// at once. `write` gets the text in the order of the rows, some of it at a time.
+ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes, const Team& team,
+                    const std::function<void(const Decision&, std::string&)>& append,
+                    const std::function<void(const std::string&)>& write, const ReadContext& context = {});
 
 struct ClassQuality {
   uint64_t rows = 0;       // of this class
@@ -56,6 +64,11 @@ struct Evaluation {
   double accuracy() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
   // The mean of all classes that occur, as a row's label or as a prediction.
   double macro_f1() const;
+  // The mean recall of the classes that rows have.
+  double balanced_accuracy() const;
+  // Always answering the most frequent label, and how often that is right.
+  int32_t most_frequent() const;
+  double baseline() const;
 };
 
 // The chance that a positive row has a higher score than a negative one, ties counting half; nothing where there are

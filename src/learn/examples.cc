@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
 
 #include "base/dot.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "store/core/sample.h"
 #include "store/core/unpack.h"
-#include "store/text/svmlight.h"
 #include "store/text/text_source.h"
 
 namespace linblock {
@@ -16,44 +18,138 @@ namespace linblock {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{128} << 10;
-constexpr uint64_t kRowsAReport = 1024;  // of a store
+constexpr size_t kThreadBytes = size_t{1} << 20;  // a piece of text, its rows, and what is made of them
+constexpr uint64_t kRowsAReport = 1024;           // of a store
 
 void stop_if_told(const ReadContext& context) {
   if (context.stop != nullptr && *context.stop) fail(ErrorKind::interrupted, "interrupted");
 }
 
-uint64_t for_each_row_of_text(const std::vector<std::string>& inputs, const ExampleOptions& options,
-                              const std::function<void(const Example&)>& visit) {
-  TextSource source(inputs, kPieceBytes, std::max<uint64_t>(options.memory_bytes / 16, kPieceBytes),
-                    options.memory_bytes / 3);
-  TextPiece piece;
-  ParsedRows rows;
-  uint64_t line = 0;
-  uint64_t count = 0;
-  while (source.next(piece)) {
-    stop_if_told(options.context);
-    options.context.observer({.bytes_read = source.bytes_read(), .total_bytes = source.total_bytes(), .rows = count});
-    if (piece.first) line = 0;
-    if (piece.too_long)
+// Each thread reads a piece, under a lock, then parses it and works on it alone. The end of the work is done in turn,
+// by the order of the pieces, and so are complaints: a piece that is wrong is reported after all pieces before it.
+class PiecesOfText {
+ public:
+  using Work = std::function<void(const ParsedRows&, const std::function<void()>&)>;
+
+  PiecesOfText(const std::vector<std::string>& inputs, const ExampleOptions& options, const Work& work)
+      : options_(options),
+        work_(work),
+        source_(inputs, kPieceBytes, std::max<uint64_t>(options.memory_bytes / 16, kPieceBytes),
+                options.memory_bytes / 3) {}
+
+  // Returns how many rows there were.
+  uint64_t run(const Team& team) {
+    const uint64_t fitting = options_.memory_bytes / 3 / kThreadBytes;
+    team.for_each(std::clamp<uint64_t>(fitting, 1, team.size()), [&](size_t) { work_on_pieces(); });
+    if (failure_) std::rethrow_exception(failure_);
+    return rows_done_;
+  }
+
+ private:
+  struct Abandoned {};  // an earlier piece failed
+
+  struct Claim {
+    uint64_t number = 0;
+    TextPiece text = {};
+    ParsedRows rows = {};
+    ReadProgress progress = {};
+  };
+
+  void work_on_pieces() {
+    Claim claim;
+    while (true) {
+      std::unique_lock reading(reading_mutex_);
+      claim.number = claimed_++;
+      // The piece behind the last has no turn, and whoever claims one after it must not wait for its own.
+      if (ended_) return;
+      try {
+        stop_if_told(options_.context);
+        if (!source_.next(claim.text)) {
+          ended_ = true;
+          return;
+        }
+        claim.progress = {.bytes_read = source_.bytes_read(), .total_bytes = source_.total_bytes()};
+        // There is memory for one very long line.
+        const bool alone = claim.text.size > 2 * kPieceBytes;
+        if (!alone) reading.unlock();
+        work_on(claim);
+        if (alone) claim = {};
+      } catch (const Abandoned&) {
+        return;
+      } catch (...) {
+        if (reading.owns_lock()) reading.unlock();
+        fail_in_turn(claim.number, std::current_exception());
+        return;
+      }
+    }
+  }
+
+  void work_on(Claim& claim) {
+    const TextPiece& text = claim.text;
+    ParsedRows& rows = claim.rows;
+    const auto wait = [&] {
+      if (!wait_for_turn(claim.number)) throw Abandoned();
+    };
+    if (text.too_long) {
+      wait();
       fail(ErrorKind::memory, {say("give more `memory`")}, "{}:{}:1: this line is too long for the memory",
-           source.name(piece.input), line + 1);
-    parse_svmlight({piece.text.data(), piece.size}, {.index_zero = options.index_base == 0, .label_optional = true},
+           source_.name(text.input), lines_before(text) + 1);
+    }
+    parse_svmlight({text.text.data(), text.size}, {.index_zero = options_.index_base == 0, .label_optional = true},
                    rows);
     if (!rows.bad().empty()) {
+      wait();
       const BadLine& bad = rows.bad().front();
-      const std::string_view text(reinterpret_cast<const char*>(piece.text.data()) + bad.begin, bad.length);
-      throw Error(ErrorKind::input, describe_bad_line(source.name(piece.input), line + bad.line + 1, bad, text));
+      const std::string_view line(reinterpret_cast<const char*>(text.text.data()) + bad.begin, bad.length);
+      throw Error(ErrorKind::input,
+                  describe_bad_line(source_.name(text.input), lines_before(text) + bad.line + 1, bad, line));
     }
-    line += rows.lines();
-    if (options.normalized) scale_to_unit_length(rows);
-    const ParsedRows& parsed = rows;
-    for (size_t i = 0; i < rows.size(); ++i)
-      visit({.label = rows.labelled(i) ? std::optional(rows.label(i)) : std::nullopt,
-             .index = parsed.index(i),
-             .value = parsed.value(i)});
-    count += rows.size();
+    if (options_.normalized) scale_to_unit_length(rows);
+    work_(rows, wait);
+    wait();
+    lines_ = lines_before(text) + rows.lines();
+    rows_done_ += rows.size();
+    claim.progress.rows = rows_done_;
+    options_.context.observer(claim.progress);
+    const std::lock_guard lock(turn_mutex_);
+    ++turn_;
+    turn_changed_.notify_all();
   }
-  return count;
+
+  uint64_t lines_before(const TextPiece& piece) const { return piece.first ? 0 : lines_; }
+
+  // False: there will be none, since an earlier piece failed.
+  bool wait_for_turn(uint64_t number) {
+    std::unique_lock lock(turn_mutex_);
+    turn_changed_.wait(lock, [&] { return turn_ == number || failure_; });
+    return !failure_;
+  }
+
+  void fail_in_turn(uint64_t number, std::exception_ptr failure) {
+    if (!wait_for_turn(number)) return;
+    const std::lock_guard lock(turn_mutex_);
+    failure_ = std::move(failure);
+    turn_changed_.notify_all();
+  }
+
+  const ExampleOptions& options_;
+  const Work& work_;
+
+  std::mutex reading_mutex_;  // of what follows
+  TextSource source_;
+  uint64_t claimed_ = 0;
+  bool ended_ = false;
+
+  std::mutex turn_mutex_;  // of what follows; and whose turn it is has the rest to itself
+  std::condition_variable turn_changed_;
+  uint64_t turn_ = 0;
+  std::exception_ptr failure_;
+  uint64_t lines_ = 0;  // of this input, up to here
+  uint64_t rows_done_ = 0;
+};
+
+[[noreturn]] void fail_without_rows(const std::vector<std::string>& inputs) {
+  fail(ErrorKind::input, "'{}' has no rows: only blank lines and comments", inputs.front());
 }
 
 uint64_t for_each_row_of_store(const std::string& path, const ExampleOptions& options,
@@ -99,13 +195,30 @@ void check_test_inputs(const std::vector<std::string>& inputs) {
   }
 }
 
+bool are_store(const std::vector<std::string>& inputs) { return inputs.size() == 1 && is_store(inputs.front()); }
+
 uint64_t for_each_example(const std::vector<std::string>& inputs, const ExampleOptions& options,
                           const std::function<void(const Example&)>& visit) {
-  const bool store = inputs.size() == 1 && is_store(inputs.front());
-  const uint64_t rows =
-      store ? for_each_row_of_store(inputs.front(), options, visit) : for_each_row_of_text(inputs, options, visit);
-  if (rows == 0) fail(ErrorKind::input, "'{}' has no rows: only blank lines and comments", inputs.front());
+  if (!are_store(inputs))
+    return for_each_piece(inputs, options, 1, [&](const ParsedRows& rows, const std::function<void()>&) {
+      for (size_t i = 0; i < rows.size(); ++i) visit(example_of(rows, i));
+    });
+  const uint64_t rows = for_each_row_of_store(inputs.front(), options, visit);
+  if (rows == 0) fail_without_rows(inputs);
   return rows;
+}
+
+uint64_t for_each_piece(const std::vector<std::string>& inputs, const ExampleOptions& options, const Team& team,
+                        const std::function<void(const ParsedRows& rows, const std::function<void()>& wait)>& work) {
+  const uint64_t rows = PiecesOfText(inputs, options, work).run(team);
+  if (rows == 0) fail_without_rows(inputs);
+  return rows;
+}
+
+Example example_of(const ParsedRows& rows, size_t number) {
+  return {.label = rows.labeled(number) ? std::optional(rows.label(number)) : std::nullopt,
+          .index = rows.index(number),
+          .value = rows.value(number)};
 }
 
 }  // namespace linblock

@@ -10,6 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/team.h"
+#include "store/text/svmlight.h"
+
 namespace linblock {
 
 struct Example {
@@ -38,6 +41,8 @@ struct ExampleOptions {
 };
 
 bool is_store(const std::string& path);
+// What for_each_example reads as a store.
+bool are_store(const std::vector<std::string>& inputs);
 
 // Of data that is read several times, before any work: throws where a path is absent, standard input, or a folder that
 // is no store. `option` names them in the message.
@@ -46,5 +51,12 @@ void check_test_inputs(const std::vector<std::string>& inputs);
 // Returns how many there were; none at all is ErrorKind::input. Told to stop: ErrorKind::interrupted.
 uint64_t for_each_example(const std::vector<std::string>& inputs, const ExampleOptions& options,
                           const std::function<void(const Example&)>& visit);
+
+// Of text, on all threads of the team, a piece of some rows at a time; text that is large for the memory, on fewer.
+// `work` is called on several threads at once. From when its `wait` has returned on, all pieces before are done, and
+// those behind wait: what has an order belongs there.
+uint64_t for_each_piece(const std::vector<std::string>& inputs, const ExampleOptions& options, const Team& team,
+                        const std::function<void(const ParsedRows& rows, const std::function<void()>& wait)>& work);
+Example example_of(const ParsedRows& rows, size_t number);
 
 }  // namespace linblock

@@ -79,11 +79,11 @@ Evaluation HeldOutRows::pooled() const {
   return result;
 }
 
-double HeldOutRows::distance(const HeldOutRows& others) const {
+double HeldOutRows::distance(const HeldOutRows& other) const {
   double apart = 0;
   double size = 0;
   for (size_t i = 0; i < rows_.size(); ++i) {
-    const double difference = double{rows_[i].decision} - double{others.rows_[i].decision};
+    const double difference = double{rows_[i].decision} - double{other.rows_[i].decision};
     apart += difference * difference;
     size += double{rows_[i].decision} * double{rows_[i].decision};
   }

@@ -34,8 +34,8 @@ class HeldOutRows {
   std::vector<FoldResult> folds() const;
   // Of all folds together.
   Evaluation pooled() const;
-  // How far the decisions are from others, relative to their size.
-  double distance(const HeldOutRows& others) const;
+  // How far the decisions are from those of another, relative to their size.
+  double distance(const HeldOutRows& other) const;
 
   void save(FieldWriter& to) const;
   void restore(FieldReader& from);

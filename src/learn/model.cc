@@ -1,6 +1,8 @@
 #include "learn/model.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -42,12 +44,13 @@ std::string header(const Model& model) {
   return text + fmt::format("\nnr_feature {}\nbias {}\nw \n", model.features, model.bias);
 }
 
-constexpr std::string_view kBlanks = " \t\r\n";
+bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 // "# linblock-model 1 {...}": '#' so that readers of tables of numbers take it for a comment. Keys that a later version
 // adds are passed over; a version that must not be passed over has another number.
 constexpr std::string_view kSectionBeginning = "# linblock-model ";
 constexpr int kSectionVersion = 1;
+constexpr std::string_view kSoftmax = "softmax";  // how several columns make one decision, where it is not as usual
 
 // {"name": "huber-hinge", "huber": "0.5"}
 Json loss_json(AnyLoss loss) {
@@ -69,13 +72,55 @@ AnyLoss loss_from(const std::string& path, const Json& json) {
   return loss;
 }
 
-std::string section_of(const Model& model) {
+Json section_json(const Model& model) {
   Json json = {
       {"index_base", model.index_base}, {"normalized", model.normalized}, {"against_rest", model.against_rest}};
   json["calibration"] = Json::array();
   for (const Sigmoid& sigmoid : model.calibration) json["calibration"].push_back({sigmoid.slope, sigmoid.offset});
   if (model.loss) json["loss"] = loss_json(*model.loss);
-  return fmt::format("{}{} {}\n", kSectionBeginning, kSectionVersion, json.dump());
+  if (model.softmax) json["multiclass"] = kSoftmax;
+  if (!model.bounds.empty()) {
+    json["bounds"] = {{"problem", model.bounds.problem}, {"duals", Json::array()}};
+    for (const auto& [label, dual] : model.bounds.by_label) json["bounds"]["duals"].push_back({label, dual});
+  }
+  return json;
+}
+
+std::string section_of(const Model& model) {
+  return fmt::format("{}{} {}\n", kSectionBeginning, kSectionVersion, section_json(model).dump());
+}
+
+// The binary form: this, a JSON object with the header and the section, blanks up to a multiple of kBinaryAligned,
+// weights as floats by feature and then by column, and a checksum of everything before it.
+struct BinaryHead {
+  static constexpr uint32_t kVersion = 1;
+  static constexpr size_t kBytes = kBinaryModelBeginning.size() + sizeof(uint32_t) + sizeof(uint32_t);
+
+  uint32_t version = kVersion;
+  uint32_t json_bytes = 0;  // with the blanks
+
+  std::string text() const {
+    std::string bytes(kBinaryModelBeginning);
+    bytes.resize(kBytes);
+    auto* const at = reinterpret_cast<unsigned char*>(bytes.data()) + kBinaryModelBeginning.size();
+    store_le(at, version);
+    store_le(at + sizeof(version), json_bytes);
+    return bytes;
+  }
+};
+constexpr size_t kBinaryAligned = 64;
+
+std::string binary_head(const Model& model) {
+  Json json = section_json(model);
+  json["solver_type"] = model.solver_type;
+  json["labels"] = model.labels;
+  json["features"] = model.features;
+  json["bias"] = model.bias;
+  std::string text = json.dump();
+  const size_t used = BinaryHead::kBytes + text.size() + 1;
+  text.append((kBinaryAligned - used % kBinaryAligned) % kBinaryAligned, ' ');
+  text += '\n';
+  return BinaryHead{.json_bytes = static_cast<uint32_t>(text.size())}.text() + text;
 }
 
 // The last line: the checksum of everything before it, and how long the section is.
@@ -129,14 +174,10 @@ class ModelRows::Words {
   std::string_view word() {
     skip_blanks();
     if (rest().empty()) refuse("it ends too early");
-    size_t end = rest().find_first_of(kBlanks);
-    if (end == std::string_view::npos) {
-      read_on();
-      end = std::min(rest().find_first_of(kBlanks), rest().size());
-    }
-    const std::string_view found = rest().substr(0, end);
-    at_ += end;
-    return found;
+    if (word_end() == piece_.size()) read_on();
+    const std::string_view text = rest().substr(0, word_end() - at_);
+    at_ += text.size();
+    return text;
   }
   bool at_end() {
     skip_blanks();
@@ -146,12 +187,8 @@ class ModelRows::Words {
 
   template <typename Number>
   Number number(const char* what) {
-    const std::string_view text = word();
     Number value{};
-    const char* first = text.data() + (text.starts_with('+') ? 1 : 0);
-    const auto [end, error] = std::from_chars(first, text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size())
-      refuse(fmt::format("its {} is '{}', not a number", what, text.substr(0, 40)));
+    if (!number_at_hand(value)) value = unusual_number<Number>(what);
     if constexpr (std::floating_point<Number>)
       if (!std::isfinite(value)) refuse(fmt::format("its {} is not finite", what));
     return value;
@@ -162,10 +199,37 @@ class ModelRows::Words {
   }
 
  private:
+  // The next number, if it is in memory as a whole and nothing is wrong with it: it need not be looked at twice.
+  template <typename Number>
+  bool number_at_hand(Number& value) {
+    skip_blanks();
+    const char* const last = piece_.data() + piece_.size();
+    const auto [end, error] = std::from_chars(piece_.data() + at_, last, value);
+    if (error != std::errc() || end == last || !is_blank(*end)) return false;
+    at_ = static_cast<size_t>(end - piece_.data());
+    return true;
+  }
+  template <typename Number>
+  Number unusual_number(const char* what) {
+    const std::string_view text = word();
+    Number value{};
+    const char* first = text.data() + (text.starts_with('+') ? 1 : 0);
+    const auto [end, error] = std::from_chars(first, text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size())
+      refuse(fmt::format("its {} is '{}', not a number", what, text.substr(0, 40)));
+    return value;
+  }
+
   std::string_view rest() const { return std::string_view(piece_).substr(at_); }
+  // Words are short: a loop is faster than a search.
+  size_t word_end() const {
+    size_t end = at_;
+    while (end < piece_.size() && !is_blank(piece_[end])) ++end;
+    return end;
+  }
   void skip_blanks() {
     for (;;) {
-      at_ = std::min(piece_.find_first_not_of(kBlanks, at_), piece_.size());
+      while (at_ < piece_.size() && is_blank(piece_[at_])) ++at_;
       if (at_ < piece_.size() || read_ == size_) return;
       read_on();
     }
@@ -242,6 +306,12 @@ void take_metadata(const std::string& path, const Json& json, Model& model) {
   model.against_rest = json.at("against_rest").flag();
   if (const Json* const loss = json.find("loss"); loss != nullptr && loss->is_object())
     model.loss = loss_from(path, *loss);
+  if (const Json* const multiclass = json.find("multiclass"); multiclass != nullptr) {
+    if (multiclass->text() != kSoftmax)
+      fail(ErrorKind::damaged, "'{}' has the multiclass method '{}', which is unknown to this version", path,
+           multiclass->text());
+    model.softmax = true;
+  }
   const Json* const pairs = json.find("calibration");
   if (pairs == nullptr) return;
   for (const Json& item : pairs->items()) {
@@ -281,6 +351,19 @@ void read_old_metadata(const std::string& path, Model& model) {
   }
 }
 
+// Of the section alone: MODEL.json has no checksum, and a false bound would be a false certificate.
+DualBounds bounds_from(const Json& json) {
+  DualBounds bounds{.problem = json.at("problem").text()};
+  for (const Json& item : json.at("duals").items()) {
+    std::vector<double> pair;
+    for (const Json& value : item.items()) pair.push_back(value.number());
+    if (pair.size() != 2 || !std::isfinite(pair[1]) || pair[0] != std::floor(pair[0]) || std::abs(pair[0]) > INT32_MAX)
+      throw JsonError("its bounds are not pairs of a label and a number");
+    bounds.by_label[static_cast<int32_t>(pair[0])] = pair[1];
+  }
+  return bounds;
+}
+
 void read_section(const std::string& path, std::string_view section, Model& model) {
   const auto refuse = [&](const std::string& why) {
     fail(ErrorKind::damaged, "'{}' is not a usable model: {}; train it again or restore it from a copy", path, why);
@@ -294,7 +377,9 @@ void read_section(const std::string& path, std::string_view section, Model& mode
     refuse(fmt::format("it is of version {}, and this linblock knows version {}", version, kSectionVersion));
   section.remove_prefix(static_cast<size_t>(end - section.data()));
   try {
-    take_metadata(path, Json::parse(section), model);
+    const Json json = Json::parse(section);
+    take_metadata(path, json, model);
+    if (const Json* const bounds = json.find("bounds"); bounds != nullptr) model.bounds = bounds_from(*bounds);
   } catch (const JsonError& wrong) {
     refuse(wrong.what());
   }
@@ -320,17 +405,139 @@ void look_beside(const std::string& path, uint64_t checksum, Model& model) {
 
 }  // namespace
 
+// A model of the binary form, some of it in memory at a time.
+class ModelRows::Binary {
+ public:
+  explicit Binary(const std::string& path) : path_(path), file_(File::open_read(path)), size_(file_.size()) {}
+
+  void read_header(Model& model) {
+    std::string head(BinaryHead::kBytes, ' ');
+    if (size_ < head.size() + sizeof(uint64_t)) refuse("it is cut short");
+    read(head);
+    const auto* const at = reinterpret_cast<const unsigned char*>(head.data()) + kBinaryModelBeginning.size();
+    const auto version = load_le<uint32_t>(at);
+    if (version != BinaryHead::kVersion)
+      refuse(fmt::format("it is of version {}, and this linblock knows version {}", version, BinaryHead::kVersion));
+    const auto bytes = load_le<uint32_t>(at + sizeof(uint32_t));
+    if (bytes > kMostMetadata || bytes > size_ - head.size() - sizeof(uint64_t)) refuse("it is cut short");
+    std::string text(bytes, ' ');
+    read(text);
+    try {
+      const Json json = Json::parse(std::string_view(text));
+      model.solver_type = json.at("solver_type").text();
+      for (const Json& label : json.at("labels").items()) model.labels.push_back(integer<int32_t>(label, "label"));
+      model.features = integer<uint64_t>(json.at("features"), "number of features");
+      model.bias = json.at("bias").number();
+      if (model.labels.size() < 2 || model.labels.size() > format::kMostLabels ||
+          std::set<int32_t>(model.labels.begin(), model.labels.end()).size() != model.labels.size())
+        refuse("its labels are impossible");
+      if (!std::isfinite(model.bias)) refuse("its bias is not finite");
+      take_metadata(path_, json, model);
+      if (const Json* const bounds = json.find("bounds"); bounds != nullptr) model.bounds = bounds_from(*bounds);
+    } catch (const JsonError& wrong) {
+      refuse(wrong.what());
+    }
+    const uint64_t left = size_ - at_ - sizeof(uint64_t);
+    const uint64_t rows = model.features + (model.bias >= 0 ? 1 : 0);
+    if (model.features > format::kLargestIndex || left != rows * model.columns() * sizeof(float))
+      refuse(fmt::format("it claims {} features, and has other weights", model.features));
+  }
+
+  void next(std::span<float> row) {
+    const size_t bytes = row.size() * sizeof(float);
+    if (piece_.size() - used_ < bytes) read_on(bytes);
+    for (float& weight : row) {
+      weight = load_le<float>(reinterpret_cast<const unsigned char*>(piece_.data()) + used_);
+      used_ += sizeof(float);
+      if (!std::isfinite(weight)) refuse("one of its weights is not finite");
+    }
+  }
+
+  // After the last weight.
+  void check() const {
+    const uint64_t sum = sum_.value();
+    if (checksum() != sum) refuse("its checksum does not match");
+  }
+  // As it stands at the end; next() finds out whether it is true.
+  uint64_t checksum() const {
+    std::array<unsigned char, sizeof(uint64_t)> bytes{};
+    file_.read_exactly_at(bytes, size_ - bytes.size());
+    return load_le<uint64_t>(bytes.data());
+  }
+
+ private:
+  template <typename Integer>
+  Integer integer(const Json& json, const char* what) const {
+    constexpr double kMost =
+        std::min(static_cast<double>(std::numeric_limits<Integer>::max()), static_cast<double>(format::kLargestIndex));
+    const double value = json.number();
+    if (value != std::floor(value) || value < static_cast<double>(std::numeric_limits<Integer>::min()) || value > kMost)
+      refuse(fmt::format("its {} is impossible", what));
+    return static_cast<Integer>(value);
+  }
+
+  void read(std::string& to) {
+    file_.read_exactly_at({reinterpret_cast<unsigned char*>(to.data()), to.size()}, at_);
+    sum_.add(bytes_of(to));
+    at_ += to.size();
+  }
+
+  void read_on(size_t least) {
+    std::string rest = piece_.substr(used_);
+    const uint64_t left = size_ - sizeof(uint64_t) - at_;
+    piece_.resize(std::min<uint64_t>(std::max<uint64_t>(kPieceBytes, least), left));
+    read(piece_);
+    piece_.insert(0, rest);
+    used_ = 0;
+  }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    fail(ErrorKind::damaged, "'{}' is not a usable model: {}; train it again or restore it from a copy", path_, why);
+  }
+
+  const std::string path_;
+  File file_;
+  uint64_t size_;
+  uint64_t at_ = 0;
+  Checksum sum_;
+  std::string piece_;
+  size_t used_ = 0;
+};
+
+namespace {
+
+// Several sums, so that the memory is asked for several weights at a time.
+double sum_of_products(std::span<const uint32_t> index, std::span<const float> value, std::span<const float> weights,
+                       uint32_t base) {
+  std::array<double, 4> sums{};
+  const auto product = [&](size_t k) { return double{weights[index[k] - base]} * double{value[k]}; };
+  size_t k = 0;
+  for (; k + sums.size() <= index.size(); k += sums.size())
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += product(k + i);
+  for (; k < index.size(); ++k) sums[0] += product(k);
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+
+}  // namespace
+
 void Model::decide(std::span<const uint32_t> index, std::span<const float> value, std::span<double> decisions,
                    uint64_t& unknown) const {
   const size_t width = columns();
-  std::fill(decisions.begin(), decisions.end(), 0.0);
-  for (size_t k = 0; k < index.size(); ++k) {
-    const uint64_t row = uint64_t{index[k]} - static_cast<uint64_t>(index_base);  // below the base: very large
-    if (row >= features) {
-      ++unknown;
-      continue;
+  const auto base = static_cast<uint32_t>(index_base);
+  // Indices increase: the features that the model does not know are the first (below the base) and the last.
+  size_t begin = 0;
+  size_t end = index.size();
+  while (begin < end && index[begin] < base) ++begin;
+  while (begin < end && index[end - 1] - base >= features) --end;
+  unknown += index.size() - (end - begin);
+  if (width == 1) {
+    decisions[0] = sum_of_products(index.subspan(begin, end - begin), value.subspan(begin), weights, base);
+  } else {
+    std::fill(decisions.begin(), decisions.end(), 0.0);
+    for (size_t k = begin; k < end; ++k) {
+      const float* const row = weights.data() + (index[k] - base) * width;
+      for (size_t c = 0; c < width; ++c) decisions[c] += double{row[c]} * double{value[k]};
     }
-    for (size_t c = 0; c < width; ++c) decisions[c] += double{weights[row * width + c]} * double{value[k]};
   }
   if (bias >= 0)
     for (size_t c = 0; c < width; ++c) decisions[c] += bias * double{weights[features * width + c]};
@@ -352,7 +559,7 @@ void Model::probabilities(std::span<const double> decisions, std::span<double> o
   // In logarithms, so that shares that are all next to nothing keep their proportions.
   double largest = -std::numeric_limits<double>::infinity();
   for (size_t c = 0; c < decisions.size(); ++c) {
-    out[c] = sigmoid(c).log_probability(decisions[c]);
+    out[c] = softmax ? decisions[c] : sigmoid(c).log_probability(decisions[c]);
     largest = std::max(largest, out[c]);
   }
   double sum = 0;
@@ -408,12 +615,29 @@ void write_weights(const std::function<void(const std::string&)>& write, uint64_
   }
 }
 
+void write_binary_weights(const std::function<void(const std::string&)>& write, uint64_t rows, size_t width,
+                          const RowReader& read) {
+  static_assert(std::endian::native == std::endian::little);
+  const uint64_t rows_per_piece = std::max<uint64_t>(1, kPieceBytes / (width * sizeof(float)));
+  std::vector<float> weights;
+  for (uint64_t first = 0; first < rows; first += rows_per_piece) {
+    weights.resize((std::min(rows, first + rows_per_piece) - first) * width);
+    read(first, weights);
+    write({reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(float)});
+  }
+}
+
+// What a run that was killed has left there, in whichever form, is ours to replace.
+File create_model_file(const std::string& path) {
+  return File::create(path, file_begins_as(path, kBinaryModelBeginning) ? kBinaryModelBeginning : kModelBeginning);
+}
+
 // Everything that may fail for lack of space comes before the first rename.
 void write_model(const std::string& path, const Model& model, uint64_t rows, const RowReader& read,
-                 const std::string& metadata_json, const Team& team) {
+                 const std::string& metadata_json, const Team& team, ModelFormat form) {
   const std::string temporary = temporary_path(path);
   const std::string beside = model_json_path(path);
-  File file = File::create(temporary, kModelBeginning);
+  File file = create_model_file(temporary);
   File json_file;
   try {
     Checksum sum;
@@ -421,11 +645,19 @@ void write_model(const std::string& path, const Model& model, uint64_t rows, con
       file.write_next(bytes_of(text));
       sum.add(bytes_of(text));
     };
-    write(header(model));
-    write_weights(write, rows, model.columns(), read, team);
-    const std::string section = section_of(model);
-    write(section);
-    file.write_next(bytes_of(Trailer{.checksum = sum.value(), .section_bytes = section.size()}.text()));
+    if (form == ModelFormat::binary) {
+      write(binary_head(model));
+      write_binary_weights(write, rows, model.columns(), read);
+      std::array<unsigned char, sizeof(uint64_t)> bytes{};
+      store_le(bytes.data(), sum.value());
+      file.write_next(bytes);
+    } else {
+      write(header(model));
+      write_weights(write, rows, model.columns(), read, team);
+      const std::string section = section_of(model);
+      write(section);
+      file.write_next(bytes_of(Trailer{.checksum = sum.value(), .section_bytes = section.size()}.text()));
+    }
     file.sync();
     file.close();
     Json metadata = Json::parse(metadata_json);
@@ -435,7 +667,7 @@ void write_model(const std::string& path, const Model& model, uint64_t rows, con
     json_file.sync();
     json_file.close();
     // Once more: hours may have passed since the caller looked.
-    if (!file_begins_as(path, kModelBeginning)) refuse_foreign(path);
+    if (!may_be_model(path)) refuse_foreign(path);
     if (!file_begins_as(beside, kModelJsonBeginning)) refuse_foreign(beside);
     rename_path(temporary, path);
   } catch (...) {
@@ -456,18 +688,35 @@ void write_model(const std::string& path, const Model& model, uint64_t rows, con
 
 }  // namespace
 
-void save_model(const std::string& path, const Model& model, const std::string& metadata_json, const Team& team) {
+namespace {
+
+bool is_binary(const std::string& path) {
+  if (path_kind(path) != PathKind::file) return false;
+  const File file = File::open_read(path);
+  std::string text(std::min<uint64_t>(kBinaryModelBeginning.size(), file.size()), ' ');
+  file.read_exactly_at({reinterpret_cast<unsigned char*>(text.data()), text.size()}, 0);
+  return text == kBinaryModelBeginning;
+}
+
+}  // namespace
+
+bool may_be_model(const std::string& path) {
+  return file_begins_as(path, kModelBeginning) || file_begins_as(path, kBinaryModelBeginning);
+}
+
+void save_model(const std::string& path, const Model& model, const std::string& metadata_json, const Team& team,
+                ModelFormat form) {
   const size_t width = model.columns();
   write_model(
       path, model, model.weights.size() / width,
       [&](uint64_t first, std::span<float> out) {
         std::copy_n(model.weights.begin() + static_cast<ptrdiff_t>(first * width), out.size(), out.begin());
       },
-      metadata_json, team);
+      metadata_json, team, form);
 }
 
 void save_model(const std::string& path, const Model& model, const ModelColumns& columns,
-                const std::string& metadata_json, const Team& team) {
+                const std::string& metadata_json, const Team& team, ModelFormat form) {
   const size_t width = columns.size();
   write_model(
       path, model, columns.rows(),
@@ -478,12 +727,19 @@ void save_model(const std::string& path, const Model& model, const ModelColumns&
           for (size_t i = 0; i < column.size(); ++i) out[i * width + c] = column[i];
         }
       },
-      metadata_json, team);
+      metadata_json, team, form);
 }
 
 ModelRows::ModelRows(const std::string& path) {
   if (path_kind(path) == PathKind::directory)
     fail(ErrorKind::input, {say("name the file that 'linblock train' wrote")}, "'{}' is a folder, not a model", path);
+  if (is_binary(path)) {
+    binary_ = std::make_unique<Binary>(path);
+    binary_->read_header(header_);
+    look_beside(path, binary_->checksum(), header_);
+    if (rows() == 0) finish();
+    return;
+  }
   words_ = std::make_unique<Words>(path);
   words_->read_header(header_);
   // A weight takes two characters at least, so the file bounds what may be allocated.
@@ -501,6 +757,11 @@ ModelRows::ModelRows(const std::string& path) {
 ModelRows::~ModelRows() = default;
 
 void ModelRows::next(std::span<float> row) {
+  if (binary_) {
+    binary_->next(row);
+    if (++row_ == rows()) finish();
+    return;
+  }
   for (float& weight : row) {
     weight = static_cast<float>(words_->number<double>("weight"));
     if (!std::isfinite(weight)) words_->refuse("its weight is too large for a 32-bit float");
@@ -509,6 +770,10 @@ void ModelRows::next(std::span<float> row) {
 }
 
 void ModelRows::finish() {
+  if (binary_) {
+    binary_->check();
+    return;
+  }
   if (!words_->at_end()) words_->refuse("it has more weights than features");
   words_->check();
 }
@@ -520,6 +785,19 @@ Model load_model(const std::string& path) {
   model.weights.resize(rows.rows() * width);
   for (uint64_t row = 0; row < rows.rows(); ++row) rows.next(std::span(model.weights).subspan(row * width, width));
   return model;
+}
+
+void convert_model(const std::string& from, const std::string& to, ModelFormat form, const Team& team) {
+  ModelRows rows(from);
+  std::string metadata = "{\"program\": \"linblock\"}";
+  if (rows.header().warning.empty() && path_kind(model_json_path(from)) == PathKind::file)
+    metadata = parse_json(model_json_path(from)).dump(1);
+  // Rows come in their order: text is formatted in pieces on several threads, each of which asks for its own.
+  Model model = rows.header();
+  model.weights.resize(rows.rows() * model.columns());
+  for (uint64_t row = 0; row < rows.rows(); ++row)
+    rows.next(std::span(model.weights).subspan(row * model.columns(), model.columns()));
+  save_model(to, model, metadata, team, form);
 }
 
 }  // namespace linblock

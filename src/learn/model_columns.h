@@ -37,12 +37,12 @@ class ModelColumns {
   std::string path_;
   std::vector<std::vector<float>> columns_;
   std::vector<std::unique_ptr<FieldReader>> files_;  // one per group
-  struct Place {
+  struct ModelColumn {
     const FieldReader* file = nullptr;
     std::string name = {};
     uint64_t rows = 0;
   };
-  std::vector<Place> places_;
+  std::vector<ModelColumn> places_;
 };
 
 // In place, since a second copy may not fit: weights by feature number become weights by original index. `width`: so

@@ -84,7 +84,7 @@ void give_up_store(const std::string& store) {
   remove_own_file(partial, store_directory(), format::kManifestName);  // it is no store any more
 }
 
-std::string store_for(const TrainOptions& options, const TrainObserver& observer, bool& packed) {
+std::string store_for(const TrainOptions& options, size_t threads, const TrainObserver& observer, bool& packed) {
   if (options.inputs.size() == 1 && is_store(options.inputs.front())) {
     expect_rows(read_manifest(options.inputs.front()), options.inputs.front());
     return options.inputs.front();
@@ -102,8 +102,8 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
     if (path_kind(source) != PathKind::file)
       fail(ErrorKind::usage, {say("train on it with 'linblock train {}'", store), another_place()},
            "'{}' is a store that was not made by train", store);
-    const std::vector<unsigned char> found = read_whole_file(source, uint64_t{1} << 24);
-    const std::string text(found.begin(), found.end());
+    const std::vector<unsigned char> bytes = read_whole_file(source, uint64_t{1} << 24);
+    const std::string text(bytes.begin(), bytes.end());
     const std::string made = source_line(read_manifest(store));
     const StoreInfo info = read_manifest(store);
     const bool says_which = text.find("\nstore ") != std::string::npos;
@@ -119,7 +119,10 @@ std::string store_for(const TrainOptions& options, const TrainObserver& observer
     observer.say("the text or its options have changed: packing anew");
     give_up_store(store);
   }
+  // A team of its own: with its threads goes what they keep for packing.
+  packing.team = Team(threads);
   pack(options.inputs, store, packing, observer.packing);
+  packing.team = 1;
   return_free_memory();  // training has none to spare
   packed = true;
   return store;
@@ -135,7 +138,7 @@ void make_columns(const Store& store, const Context& context, const TrainObserve
   if (state == ColumnsState::fresh) return StoreWriter::clean(store.path(), columns_path(store.path()));
   observer.say(fmt::format("the columns of '{}' are {}: transposing", store.path(),
                            state == ColumnsState::absent ? "not there yet" : "of other rows"));
-  transpose(store, {.memory_bytes = context.memory_bytes, .threads = context.team.size()},
+  transpose(store, {.memory_bytes = context.memory_bytes, .team = Team(context.team.size())},
             {.observer =
                  [&](uint64_t done, uint64_t total) {
                    observer.reading("to transpose them",
@@ -149,7 +152,7 @@ void make_columns(const Store& store, const Context& context, const TrainObserve
 void make_index(const Store& store, double bias, const Context& context, const TrainObserver& observer) {
   const ForestState state = forest_state(store);
   if (state == ForestState::fresh) return StoreWriter::clean(store.path(), index_path(store.path()));
-  ForestOptions options{.memory_bytes = context.memory_bytes, .threads = context.team.size()};
+  ForestOptions options{.memory_bytes = context.memory_bytes, .team = Team(context.team.size())};
   if (state != ForestState::behind) options.bias = bias;
   observer.say(fmt::format("the index of '{}' is {}", store.path(),
                            state == ForestState::absent  ? "not there yet: building it"
@@ -200,6 +203,7 @@ Problem make_problem(const Store& store, const TrainOptions& options, const Clas
   Problem problem{.store = &store,
                   .loss = options.loss,
                   .bias = options.bias,
+                  .free_bias = options.free_bias,
                   .class_weights = choose_class_weights(store.info(), options),
                   .truncate = options.truncate};
   for (const int32_t positive : classes.positives)
@@ -236,7 +240,7 @@ TrainOptions choose_solver(const TrainOptions& options, const Store& store, cons
   TrainOptions chosen = options;
   const Problem problem = make_problem(store, options, choose_classes(store.info(), options));
   if (options.choose_method) {
-    const Choice choice = choose_method(problem, context);
+    const Choice choice = choose_method(problem, context, options.solve.tolerance);
     chosen.choose_method = false;
     chosen.solve.method = choice.method;
     observer.say(choice.reason);
@@ -266,10 +270,10 @@ std::string solver_type(const TrainOptions& options) {
   return std::string(abilities.primal ? names.primal : names.dual);
 }
 
-Store open_store(const TrainOptions& options, const TrainObserver& observer, Source& source) {
+Store open_store(const TrainOptions& options, size_t threads, const TrainObserver& observer, Source& source) {
   const Stopwatch packing;
   try {
-    source.store = store_for(options, observer, source.packed);
+    source.store = store_for(options, threads, observer, source.packed);
     source.pack_seconds = packing.seconds();
     Store store = Store::open(source.store);
     source.info = store.info();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "learn/model.h"
 #include "solve/solve.h"
 #include "store/core/pack.h"
 
@@ -32,6 +33,7 @@ struct TrainOptions {
   AnyLoss loss = SquaredHinge{};
   double cost = 1;
   double bias = -1;
+  bool free_bias = false;
   std::optional<double> truncate = {};   // s: no row's loss counts as more than 1 + s
   std::optional<int32_t> positive = {};  // that label against all others
   ClassWeights class_weight = {};
@@ -39,20 +41,23 @@ struct TrainOptions {
   double calibrate = 0;                // share of the rows that is held out for probabilities
   std::string warm = {};               // a model whose state is gone on from
   std::string keep_state = {};         // where the state is kept; empty: nowhere
+  ModelFormat model_format = ModelFormat::text;
   SolveOptions solve = {};
   bool choose_method = false;      // the best for the data, instead of the one in `solve`
-  std::string method_reason = {};  // why that one, where it was not named: "--warm goes on from duals"
+  std::string method_reason = {};  // why that one, where it was not named: "--warm starts from dual variables"
   bool fresh = false;              // forget a checkpoint
 
-  // The problem.
+  // The problem. What stands in braces in help follows from the list of methods (request.cc).
   static constexpr auto options() {
     return std::tuple{
         option("cost", &TrainOptions::cost, "C", "Cost C: a larger C fits the training rows more closely",
                {.above = 0}),
         option("truncate", &TrainOptions::truncate, "S",
-               "Limit every row's loss to 1 + S, against wrong labels (default: none; indexed: 1)", {.from = 0},
+               "Limit every row's loss to 1 + S, against wrong labels (default: none{usual truncation})", {.from = 0},
                "none"),
         option_as<NumberOrNone<-1>>("bias", &TrainOptions::bias, "B", "Add a constant feature of this value"),
+        option("free_bias", &TrainOptions::free_bias, "",
+               "Do not penalize the bias, a constant feature of 1 ({free bias})"),
         option("positive", &TrainOptions::positive, "LABEL", "This label against all others (default: all labels)", {},
                "chosen"),
         option("class_weight", &TrainOptions::class_weight, "LABEL=W",
@@ -63,10 +68,12 @@ struct TrainOptions {
     return std::tuple{
         option("warm", &TrainOptions::warm, "MODEL",
                "Start from this model: from its state (dual, pegasos), even if rows were added or removed, or from its "
-               "weights (newton, primal, cmls)"),
+               "weights (newton, softmax, primal, cmls)"),
         option("calibrate", &TrainOptions::calibrate, "FRACTION",
                "Hold out this share of the rows and fit probabilities to them, for hinge losses (default: none)",
-               {.above = 0, .to = 0.5})};
+               {.above = 0, .to = 0.5}),
+        option("model_format", &TrainOptions::model_format, "FORMAT",
+               "text, which LIBLINEAR reads, or binary, which is smaller and loads faster")};
   }
   static constexpr auto place_options() {
     return std::tuple{
@@ -95,7 +102,8 @@ struct Source {
 };
 
 // The store for these inputs: the one named, or the text packed; a store made from the same text before is used again.
-Store open_store(const TrainOptions& options, const TrainObserver& observer, Source& source);
+// The text is packed on so many threads.
+Store open_store(const TrainOptions& options, size_t threads, const TrainObserver& observer, Source& source);
 
 // The options with the method that is best for the data, where one is to be chosen; it is said which is used, and why.
 // Columns are made where the method needs them and they are not there.

@@ -13,8 +13,41 @@ namespace linblock {
 
 namespace {
 
+// The names of methods that have an ability: "newton, softmax".
+std::string names_with(const std::function<bool(const Abilities&)>& take) {
+  std::vector<std::string> names;
+  Methods::for_each([&]<class M>(std::type_identity<M>) {
+    if (take(M::kAbilities)) names.emplace_back(M::kName);
+  });
+  return join_words(names, ", ");
+}
+
+// Help with the names of those methods that it speaks of.
+std::string with_methods(std::string help) {
+  const auto fill = [&](std::string_view place, const std::function<std::string()>& words) {
+    if (const size_t at = help.find(place); at != std::string::npos) help.replace(at, place.size(), words());
+  };
+  const auto starts_from = [](bool weights) {
+    return names_with([=](const Abilities& abilities) {
+      return abilities.start != Start::nothing && (abilities.start == Start::weights) == weights;
+    });
+  };
+  fill("{free bias}", [] { return names_with([](const Abilities& abilities) { return abilities.free_bias; }); });
+  fill("{state}", [&] { return starts_from(false); });
+  fill("{weights}", [&] { return starts_from(true); });
+  fill("{usual truncation}", [] {
+    std::string words;
+    Methods::for_each([&]<class M>(std::type_identity<M>) {
+      if (M::kAbilities.usual_truncation) words += fmt::format("; {}: {}", M::kName, *M::kAbilities.usual_truncation);
+    });
+    return words;
+  });
+  return help;
+}
+
 // Notes that a setting was given.
 Setting noted(Setting setting, LearnRequest& request) {
+  setting.help = with_methods(std::move(setting.help));
   setting.set = [set = setting.set, name = std::string(setting.name), &request](std::string_view text) {
     std::string wrong = set(text);
     if (wrong.empty()) request.given.insert(name);
@@ -121,8 +154,8 @@ std::vector<Setting> settings_of_units(LearnRequest& request) {
       return wrong;
     };
     setting.get = [name = std::string(setting.name), standard = setting.standard, &request] {
-      const auto found = request.options_of_units.find(name);
-      return found == request.options_of_units.end() ? standard : found->second;
+      const auto text = request.options_of_units.find(name);
+      return text == request.options_of_units.end() ? standard : text->second;
     };
     defaults.push_back(setting.standard);
     all.push_back(std::move(setting));
@@ -175,16 +208,16 @@ void resolve_all_classes(LearnRequest& request) {
   const auto refuse = [&](std::string_view setting, std::string_view why) {
     fail(ErrorKind::usage, {leave_out(std::string(setting))}, "`multiclass` {} {}", name, why);
   };
-  std::optional<AnyLoss> own;
+  std::optional<AnyLoss> loss;
   Losses::for_each([&]<class L>(std::type_identity<L>) {
-    if (!own && supports(method, L{})) own = L{};
+    if (!loss && supports(method, L{})) loss = L{};
   });
   if (!request.loss.empty() && !supports(method, *Losses::make(request.loss))) refuse("loss", "has a loss of its own");
   if (request.options.positive) refuse("positive", "tells all labels apart");
-  if (!request.solver.empty() && request.solver != name_of(SolveOptions().method))
-    refuse("solver", "is a solver of its own");
+  const bool is_of_its_kind = request.solver == name_of(SolveOptions().method) && !abilities_of(method).primal;
+  if (!request.solver.empty() && !is_of_its_kind) refuse("solver", "is a solver of its own");
   for (const auto& [option, text] : request.options_of_units) refuse(option, "is a solver of its own");
-  request.options.loss = *own;
+  request.options.loss = *loss;
   request.options.solve.method = method;
   request.options.choose_method = false;
 }
@@ -202,8 +235,12 @@ void choose_by_options(LearnRequest& request) {
         choose(owner, library_text("`{}` is for it", option));
   const std::vector<std::string> with_duals =
       names_of_solvers([](const Abilities& abilities) { return abilities.start == Start::duals; });
+  if (request.options.free_bias && request.solver.empty())
+    choose(names_of_solvers([](const Abilities& abilities) { return abilities.free_bias; }).front(),
+           "the bias is not penalized");
   if (request.state.keep_state) choose(with_duals.front(), library_text("`keep_state` keeps duals"));
-  if (!request.options.warm.empty()) choose(with_duals.front(), library_text("`warm` goes on from duals"));
+  if (!request.options.warm.empty() && !request.options.free_bias)
+    choose(with_duals.front(), library_text("`warm` starts from dual variables"));
 }
 
 void resolve_method(LearnRequest& request) {
@@ -213,6 +250,21 @@ void resolve_method(LearnRequest& request) {
   refuse_options_of_others<Methods>("solver", name, !request.solver.empty(), request);
   request.options.solve.method = make_unit<Methods>(name, request);
   request.options.choose_method = request.solver.empty();
+}
+
+// A bias that is not penalized is a constant feature, of 1 where no value is named.
+void resolve_free_bias(LearnRequest& request) {
+  TrainOptions& options = request.options;
+  if (!options.free_bias) return;
+  if (!request.was_given("bias")) options.bias = 1;
+  if (!(options.bias > 0))
+    fail(ErrorKind::usage, {leave_out("bias"), leave_out("free_bias")},
+         "`free_bias` leaves the weight of the constant feature out of the penalty, and `bias` is not above 0");
+  if (options.choose_method || abilities_of(options.solve.method).free_bias) return;
+  const std::vector<std::string> solvers =
+      names_of_solvers([](const Abilities& abilities) { return abilities.free_bias; });
+  fail(ErrorKind::usage, {use("solver", join_words(solvers)), leave_out("free_bias")},
+       "`free_bias`: {} penalizes the bias as it does every weight", name_of(options.solve.method));
 }
 
 void check_state_settings(const LearnRequest& request) {
@@ -287,12 +339,12 @@ void resolve(LearnRequest& request) {
   if (!options.choose_method) check(options.solve.method, options.loss);
   if (!options.choose_method && !request.was_given("truncate")) options.truncate = abilities.usual_truncation;
   if (!options.choose_method) check_state_settings(request);
+  resolve_free_bias(request);
   if (options.calibrate > 0 && has_probabilities(options.loss))
     fail(ErrorKind::usage, {leave_out("calibrate")},
          "`calibrate` is for hinge losses: a {} model has probabilities of its own", name_of(options.loss));
   check_truncation(options, request.state.keep_state);
   options.pack.memory_bytes = request.resources.memory_bytes;
-  options.pack.threads = request.resources.threads;
 }
 
 }  // namespace linblock

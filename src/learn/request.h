@@ -20,12 +20,14 @@ struct Resources {
   size_t threads = 1;
 
   static constexpr auto options() {
-    return std::tuple{option_as<SizeText>("memory", &Resources::memory_bytes, "SIZE",
-                                          "Memory limit, such as 64M or 1G (default: half of what the machine or its "
-                                          "cgroup allows)"),
-                      option("threads", &Resources::threads, "N",
-                             "Threads (default: all processors); the result is the same for any number",
-                             {.from = 1, .to = 1024}, "auto", false)};
+    return std::tuple{
+        option_as<SizeText>("memory", &Resources::memory_bytes, "SIZE",
+                            "Memory limit, such as 64M or 1G (default: half of what the machine or its "
+                            "cgroup allows)"),
+        option("threads", &Resources::threads, "N",
+               "Threads (default: all processors that the machine or its cgroup allows); the result is the "
+               "same for any number",
+               {.from = 1, .to = 1024}, "auto", false)};
   }
   // Half of the memory, and all processors, of this machine or cgroup.
   static Resources usual();
@@ -50,7 +52,7 @@ struct StateOptions {
 
   static constexpr auto options() {
     return std::tuple{option("keep_state", &StateOptions::keep_state, "",
-                             "Save MODEL.state, from which a warm start can begin (dual, pegasos)")};
+                             "Save MODEL.state, from which a warm start can begin ({state})")};
   }
 };
 

@@ -10,22 +10,22 @@ namespace linblock {
 
 std::string differences(const std::string& then, const std::string& now) {
   const auto lines = [](const std::string& text) {
-    std::map<std::string, std::string> found;
+    std::map<std::string, std::string> values;
     for (size_t at = 0; at < text.size();) {
       const size_t end = std::min(text.find('\n', at), text.size());
-      const std::string one = text.substr(at, end - at);
-      if (const size_t colon = one.find(": "); colon != std::string::npos)
-        found[one.substr(0, colon)] = one.substr(colon + 2);
+      const std::string line = text.substr(at, end - at);
+      if (const size_t colon = line.find(": "); colon != std::string::npos)
+        values[line.substr(0, colon)] = line.substr(colon + 2);
       at = end + 1;
     }
-    return found;
+    return values;
   };
-  std::map<std::string, std::pair<std::string, std::string>> both;
+  std::map<std::string, std::pair<std::string, std::string>> then_and_now;
   constexpr const char* kAbsent = "not there";
-  for (const auto& [name, value] : lines(then)) both[name] = {value, kAbsent};
-  for (const auto& [name, value] : lines(now)) both.try_emplace(name, kAbsent, "").first->second.second = value;
+  for (const auto& [name, value] : lines(then)) then_and_now[name] = {value, kAbsent};
+  for (const auto& [name, value] : lines(now)) then_and_now.try_emplace(name, kAbsent, "").first->second.second = value;
   std::string different;
-  for (const auto& [name, values] : both)
+  for (const auto& [name, values] : then_and_now)
     if (values.first != values.second)
       different += fmt::format("\n  {}: {} then, {} now", name, values.first, values.second);
   return different;
@@ -107,6 +107,7 @@ void add_summary(const Summary& part, Summary& whole) {
   whole.certify_seconds += part.certify_seconds;
   whole.total_seconds += part.total_seconds;
   whole.column_steps += part.column_steps;
+  whole.certificates_made += part.certificates_made;
   whole.truncate = part.truncate;
   whole.truncated.insert(whole.truncated.end(), part.truncated.begin(), part.truncated.end());
   whole.support_vectors.insert(whole.support_vectors.end(), part.support_vectors.begin(), part.support_vectors.end());

@@ -1,6 +1,7 @@
 #include "learn/start_weights.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "learn/model.h"
@@ -10,42 +11,56 @@ namespace linblock {
 namespace {
 
 // Where a task's weights stand in a row of the model, and their sign.
-struct Place {
+struct ClassPlace {
   size_t column = 0;
   float sign = 0;  // 0: the model does not know the label
 };
 
-Place place_of(int32_t positive, const Model& model) {
-  const auto found = std::find(model.labels.begin(), model.labels.end(), positive);
-  if (found == model.labels.end()) return {};
-  const auto number = static_cast<size_t>(found - model.labels.begin());
+// `together`: of one column that tells two labels apart, each of the two columns that take its place has a half.
+ClassPlace place_of(int32_t positive, const Model& model, bool together) {
+  const auto place = std::find(model.labels.begin(), model.labels.end(), positive);
+  if (place == model.labels.end()) return {};
+  const auto number = static_cast<size_t>(place - model.labels.begin());
   if (model.columns() > 1) return {number, 1};
   // One column tells two labels apart; the second may stand for all others, and then it is not a label.
   if (number == 1 && model.against_rest) return {};
-  return {0, number == 0 ? 1.0F : -1.0F};
+  return {0, (number == 0 ? 1.0F : -1.0F) * (together ? 0.5F : 1.0F)};
 }
 
 }  // namespace
 
-StartWeights start_weights(const std::string& path, const Problem& problem) {
+StartWeights start_weights(const std::string& path, const Problem& problem, bool all_at_once) {
   ModelRows rows(path);
   const Model& model = rows.header();
   StartWeights start;
-  std::vector<Place> places;
-  for (const Task& task : problem.tasks) {
-    places.push_back(place_of(task.positive, model));
+  std::vector<ClassPlace> places;  // of every column of every task
+  std::vector<int32_t> labels;
+  if (all_at_once)
+    for (const auto& [label, count] : problem.store->info().labels) labels.push_back(label);
+  else
+    for (const Task& task : problem.tasks) labels.push_back(task.positive);
+  for (const int32_t label : labels) {
+    places.push_back(place_of(label, model, all_at_once));
     if (places.back().sign != 0) ++start.known;
-    start.solutions.emplace_back();
-    start.solutions.back().weights.resize(problem.weights(), 0.0F);
+  }
+  const size_t width = all_at_once ? labels.size() : 1;
+  start.solutions.resize(problem.tasks.size());
+  for (Solution& solution : start.solutions) solution.weights.resize(problem.weights() * width, 0.0F);
+  for (size_t i = 0; i < problem.tasks.size() && !all_at_once; ++i) {
+    start.solutions[i].known_dual = model.bounds.of(problem, problem.tasks[i]);
+    if (std::isfinite(start.solutions[i].known_dual)) ++start.bounded;
   }
   if (start.known == 0)
     fail(ErrorKind::input, {leave_out("warm")}, "`warm` '{}': it tells other labels apart than this training", path);
   const Store store = Store::open(problem.store->path());  // with a feature map that is gone again afterwards
   std::vector<float> row(model.columns());
   const auto set = [&](size_t weight, double factor) {
-    for (size_t i = 0; i < places.size(); ++i)
-      start.solutions[i].weights[weight] =
-          static_cast<float>(factor * double{places[i].sign} * double{row[places[i].column]});
+    for (size_t i = 0; i < start.solutions.size(); ++i)
+      for (size_t c = 0; c < width; ++c) {
+        const ClassPlace& place = places[all_at_once ? c : i];
+        start.solutions[i].weights[weight * width + c] =
+            static_cast<float>(factor * double{place.sign} * double{row[place.column]});
+      }
   };
   for (uint64_t number = 0; number < model.features; ++number) {
     rows.next(row);

@@ -99,12 +99,12 @@ void StateWriter::commit(const std::string& identity) const {
   StateHeader::visit_fields(header, to);
   if (has_duals_) copy_array<uint64_t>(scratch("ids"), begin_.back(), "ids", to);
   for (size_t task = 0; task < problem_.tasks.size(); ++task) {
-    FieldWriter own = to.inside(numbered("task", task));
-    copy_array<double>(scratch(fmt::format("v-{}", task)), problem_.weights(), "v", own);
+    FieldWriter fields = to.inside(numbered("task", task));
+    copy_array<double>(scratch(fmt::format("v-{}", task)), problem_.weights(), "v", fields);
     if (has_duals_)
-      copy_array<double>(scratch(fmt::format("alpha-{}", task)), begin_.back(), "alpha", own);
+      copy_array<double>(scratch(fmt::format("alpha-{}", task)), begin_.back(), "alpha", fields);
     else
-      copy_array<uint64_t>(scratch(fmt::format("steps-{}", task)), 1, "steps", own);
+      copy_array<uint64_t>(scratch(fmt::format("steps-{}", task)), 1, "steps", fields);
   }
   file.commit();
   if (!keep_scratch_) remove_scratch();

@@ -1,10 +1,16 @@
-// How many rows of some test data are told apart rightly by weights that are still being trained: by the store's
-// feature numbers, so that no second copy of the weights is needed, and a group of tasks at a time.
+// How many rows of some test data are classified rightly by weights that are still being trained. The rows are read
+// once, before training, while the memory is free, and are written to a file by the store's feature numbers. So testing
+// needs no memory of its own during training, and the plan of the training is the same without it. Text is not parsed
+// again after each pass.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "base/fields.h"
 #include "learn/prepare.h"
 #include "learn/train.h"
 
@@ -12,42 +18,42 @@ namespace linblock {
 
 class TestRows {
  public:
-  TestRows(const TrainOptions& options, const Store& store, const Classes& classes, const Context& context);
-
-  // What reading the rows takes meanwhile.
-  uint64_t reserved_bytes() const;
+  // Files are named `path` and a word; they are in the directory of the checkpoint.
+  TestRows(const TrainOptions& options, const Store& store, const Classes& classes, std::string path);
+  // The file with the rows is gone when this is. What groups of tasks have left stays for a run that is resumed.
+  ~TestRows();
+  TestRows(const TestRows&) = delete;
+  TestRows& operator=(const TestRows&) = delete;
 
   bool wanted() const { return !options_.test.empty(); }
-  // Of weights for all tasks.
+  // Before anything else. A row without a label is ErrorKind::input.
+  void read(const Context& context);
+  // With weights for all tasks.
   TestResult test(const std::vector<std::span<const float>>& weights) const;
-  // Of the tasks from number `first` on. After the last of them the result is complete.
+  // With weights for the next group of tasks, the first of which has number `first`. After the last group the result is
+  // complete.
   void add(const std::vector<std::span<const float>>& weights, size_t first);
   TestResult result() const;
 
-  static void visit_fields(auto& self, auto&& field) { field("rows", self.best_); }
+  void save(FieldWriter& to) const;
+  void restore(FieldReader& from);
 
  private:
-  void for_each(const std::vector<std::span<const float>>& weights,
-                const std::function<void(int32_t label, std::span<const double> decisions)>& visit) const;
+  class Writer;
+  using Visitor = std::function<void(int32_t label, std::span<const double> decisions)>;
+
+  void for_each(const std::vector<std::span<const float>>& weights, const Visitor& visit) const;
+  std::string rows_path() const { return path_ + ".test"; }
+  std::string best_path(size_t groups) const { return fmt::format("{}.best-{}", path_, groups); }
 
   const TrainOptions& options_;
   const Store& store_;
   const Classes& classes_;
-  uint64_t reading_bytes_;
-  const std::atomic<bool>* stop_;
-  // Of each row, where tasks come in groups: the label, and the largest decision so far and whose it is.
-  struct Best {
-    int32_t label = 0;
-    int32_t predicted = 0;
-    double decision = 0;
-
-    static void visit_fields(auto& self, auto&& field) {
-      field("label", self.label);
-      field("predicted", self.predicted);
-      field("decision", self.decision);
-    }
-  };
-  std::vector<Best> best_;
+  std::string path_;
+  uint64_t rows_ = 0;
+  double baseline_ = 0;
+  uint64_t pieces_ = 0;  // of the file
+  size_t groups_ = 0;    // of tasks, so far
 };
 
 }  // namespace linblock

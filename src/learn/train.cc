@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/version.h"
 #include "learn/examples.h"
 #include "learn/stages.h"
@@ -15,6 +16,7 @@
 #include "learn/truncated_json.h"
 #include "learn/warm_start.h"
 #include "objective/class_certificate.h"
+#include "solve/choose.h"
 #include "solve/core/pass_loop.h"
 #include "solve/solve.h"
 #include "solve/truncated/truncated.h"
@@ -80,7 +82,7 @@ class HeldOutScores {
   std::vector<std::vector<uint8_t>> right_;
 };
 
-// Groups of tasks, one after another; one group where all of them fit the memory.
+// Groups of tasks, one after another; one group where all of them fit in memory.
 class Training {
  public:
   Training(const TrainOptions& options, const Context& context, const TrainObserver& observer, const Store& store)
@@ -90,30 +92,34 @@ class Training {
         store_(store),
         classes_(choose_classes(store.info(), options)),
         problem_(make_problem(store, options, classes_)),
-        test_(options, store, classes_, context),
+        test_(options, store, classes_, context.checkpoint.path),
         state_(options.keep_state, context.checkpoint.wanted() ? context.checkpoint.path + ".kept" : "",
                abilities_of(options.solve.method).start == Start::duals, store, problem_) {
-    context_.reserved_bytes += test_.reserved_bytes();
     context_.wants_v = state_.wanted();
     if (options.calibrate > 0) hold_out_rows();
     const size_t count = problem_.tasks.size();
     const size_t most = tasks_at_once(problem_, options.solve, context_);
     groups_ = (count + most - 1) / most;
     if (groups_ > 1)
-      observer.say(fmt::format("{} classes do not fit the memory together: {} groups of up to {}, one after another",
+      observer.say(fmt::format("{} classes do not fit in memory together: {} groups of up to {}, one after another",
                                count, groups_, (count + groups_ - 1) / groups_));
+    if (const std::string warning = foresee_passes(problem_, plan()); !warning.empty()) observer.say(warning);
   }
 
   Plan plan() const { return make_plan(group(0), options_.solve, context_); }
 
   void run(TrainReport& report, std::vector<Solution> start) {
     start_ = std::move(start);
+    if (test_.wanted()) {
+      test_.read(context_);
+      return_free_memory();  // training has none to spare
+    }
     Stages stages(context_.checkpoint, identity_of(options_, context_, store_.info()), options_.fresh);
-    if (stages.resumed()) observer_.say("going on from the checkpoint '" + context_.checkpoint.path + "'");
+    if (stages.resumed()) observer_.say("resuming from the checkpoint '" + context_.checkpoint.path + "'");
     report.groups = groups_;
     if (groups_ > 1) {
       if (!context_.checkpoint.wanted())
-        fail(ErrorKind::memory, "{} classes do not fit the memory together, and there is no checkpoint to keep some in",
+        fail(ErrorKind::memory, "{} classes do not fit in memory together, and there is no checkpoint to keep some in",
              problem_.tasks.size());
       report.columns = ModelColumns(context_.checkpoint.path + ".column");
     }
@@ -124,7 +130,11 @@ class Training {
     }
     if (test_.wanted() && groups_ > 1) report.test = test_.result();
     report.model.calibration = calibration_;
+    report.model.bounds = bounds_of(problem_, report.summary, classes_.all_at_once);
     if (state_.wanted()) state_.commit(state_identity(options_, problem_));
+    if (report.model.softmax)
+      observer_.say(
+          "liblinear-predict finds the same labels with this model; its probabilities are those of one-vs-rest");
   }
 
  private:
@@ -152,19 +162,20 @@ class Training {
   void begin_warm(size_t number, const Problem& problem, const Context& context, std::vector<Solution>& solutions,
                   SolveOptions& solving) {
     if (abilities_of(options_.solve.method).start == Start::weights) {
-      StartWeights start = start_weights(options_.warm, problem);
+      StartWeights start = start_weights(options_.warm, problem, classes_.all_at_once);
+      const size_t classes = classes_.all_at_once ? problem.classes() : problem.tasks.size();
       if (number == 0)
-        observer_.say(fmt::format("going on from the weights of '{}'{}", options_.warm,
-                                  start.known < problem.tasks.size()
-                                      ? fmt::format(", which knows {} of {} classes", start.known, problem.tasks.size())
-                                      : ""));
+        observer_.say(fmt::format(
+            "starting from the weights of '{}'{}{}", options_.warm,
+            start.known < classes ? fmt::format(", which knows {} of {} classes", start.known, classes) : "",
+            start.bounded > 0 ? ", and from its dual value: the problem is the same" : ""));
       solutions = std::move(start.solutions);
       return;
     }
     const Plan plan = make_plan(problem, options_.solve, context);
     WarmStart warm = warm_start(state_path(options_.warm), options_, problem,
                                 plan.duals_in_file ? context.checkpoint.path + ".duals" : "", context);
-    if (number == 0) observer_.say(fmt::format("going on from '{}': {}", options_.warm, warm.describe()));
+    if (number == 0) observer_.say(fmt::format("starting from '{}': {}", options_.warm, warm.describe()));
     solutions = std::move(warm.solutions);
     solving.new_chunks = std::move(warm.new_chunks);
   }
@@ -199,6 +210,7 @@ class Training {
     for (size_t i = 0; i < scores.columns() && options_.calibrate > 0; ++i) calibration_.push_back(scores.fit(i));
     if (test_.wanted() && groups_ == 1) report.test = test_.test(weights_of(solutions));
     if (test_.wanted() && groups_ > 1) test_.add(weights_of(solutions), first_of(number));
+    if (has_one_column()) subtract_columns(solutions.front().weights);
     if (classes_.positives.size() == 1) {
       report.model = make_model(store_, std::move(solutions.front().weights), classes_.labels, options_.bias,
                                 solver_type(options_));
@@ -225,7 +237,18 @@ class Training {
     }
   }
 
+  // Two classes with probabilities of their own: what one column says of them is the same as what two do.
+  bool has_one_column() const {
+    return classes_.labels.size() == 2 && abilities_of(options_.solve.method).joint_probabilities;
+  }
+  static void subtract_columns(std::vector<float>& weights) {
+    for (size_t i = 0; i < weights.size() / 2; ++i) weights[i] = weights[2 * i] - weights[2 * i + 1];
+    weights.resize(weights.size() / 2);
+    weights.shrink_to_fit();
+  }
+
   void finish_model(Model& model) const {
+    model.softmax = abilities_of(options_.solve.method).joint_probabilities && model.columns() > 1;
     model.against_rest = classes_.against_rest;
     if (!liblinear_names(options_.loss).exact) model.loss = options_.loss;
   }
@@ -276,9 +299,8 @@ TrainReport train(const TrainOptions& asked, const Context& context, const Train
   check_truncation(asked, !asked.keep_state.empty());
   check_test_inputs(asked.test);  // before hours of packing and training, not after them
   TrainReport report;
-  const Store store = open_store(asked, observer, report);
+  const Store store = open_store(asked, context.team.size(), observer, report);
   const TrainOptions options = choose_solver(asked, store, context, observer);
-  if (!options.test.empty()) store.features();  // while there is room for what reading it needs
   Training training(options, context, observer, store);
   if (!dry_run) {
     training.run(report, std::move(start));
@@ -292,9 +314,9 @@ TrainReport train(const TrainOptions& asked, const Context& context, const Train
 void save_trained(const std::string& path, const TrainOptions& options, TrainReport& report, const Team& team) {
   const std::string metadata = describe_model(options, report);
   if (report.columns.size() == 0)
-    save_model(path, report.model, metadata, team);
+    save_model(path, report.model, metadata, team, options.model_format);
   else
-    save_model(path, report.model, report.columns, metadata, team);
+    save_model(path, report.model, report.columns, metadata, team, options.model_format);
 }
 
 std::string describe_model(const TrainOptions& options, const TrainReport& report) {
@@ -304,6 +326,7 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                {"loss", name_of(options.loss)},
                {"cost", options.cost},
                {"bias", options.bias},
+               {"free_bias", options.free_bias},
                {"solver", summary.plan.method_name()},
                {"tolerance", options.solve.tolerance},
                {"seed", options.solve.seed},
@@ -316,9 +339,9 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                {"features", report.info.features()},
                {"passes", summary.passes},
                {"primal", certificate.primal},
-               {"certified", summary.certified()},
+               {"converged", summary.converged()},
                {"dual", summary.certified() ? Json(certificate.dual) : Json(nullptr)},
-               {"gap", summary.certified() ? Json(summary.largest_gap()) : Json(nullptr)},
+               {"certified_gap", summary.certified() ? Json(summary.largest_gap()) : Json(nullptr)},
                {"plan", summary.plan.describe()}};
   AnyLoss loss = options.loss;
   json.update(to_json(settings_of(loss)));
@@ -330,10 +353,11 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
   if (summary.certificates.size() > 1) {
     json["tasks"] = Json::array();
     for (size_t i = 0; i < summary.certificates.size(); ++i) {
-      json["tasks"].push_back({{"label", report.model.labels[i]},
-                               {"primal", summary.certificates[i].primal},
-                               {"dual", summary.certified() ? Json(summary.certificates[i].dual) : Json(nullptr)},
-                               {"gap", summary.certified() ? Json(summary.certificates[i].gap()) : Json(nullptr)}});
+      json["tasks"].push_back(
+          {{"label", report.model.labels[i]},
+           {"primal", summary.certificates[i].primal},
+           {"dual", summary.certified() ? Json(summary.certificates[i].dual) : Json(nullptr)},
+           {"certified_gap", summary.certified() ? Json(summary.certificates[i].gap()) : Json(nullptr)}});
       add_truncated(summary, i, json["tasks"].back());
     }
   }

@@ -14,6 +14,7 @@ namespace linblock {
 struct TestResult {
   uint64_t rows = 0;
   uint64_t correct = 0;
+  double baseline = 0;  // the accuracy of always answering the most frequent label
   double accuracy() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
 };
 

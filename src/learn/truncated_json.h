@@ -1,4 +1,4 @@
-// What reports say of truncated losses and support vectors.
+// What reports say of truncated losses, support vectors and certificates.
 #pragma once
 
 #include "base/json.h"
@@ -8,6 +8,12 @@ namespace linblock {
 
 inline Json truncated_json(const TruncatedResult& result) {
   return {{"objective", result.objective}, {"outliers", result.outliers}, {"outer_steps", result.outer_steps}};
+}
+
+// Of methods that may do without v.
+inline void add_certificates_made(const Summary& summary, Json& json) {
+  const CertificatesMade& made = summary.certificates_made;
+  if (made.all > 0) json["certificates"] = {{"made", made.all}, {"without_v", made.without_v}};
 }
 
 // Of all tasks together.

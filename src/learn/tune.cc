@@ -17,9 +17,12 @@ namespace linblock {
 namespace {
 
 constexpr double kLargestCost = 1024;   // of a path without a range: LIBLINEAR's
+constexpr double kLargeCost = 100;      // few paths without a range go much farther
 constexpr double kPathFactor = 2;       // likewise
 constexpr double kUnchanged = 1e-3;     // decisions that differ by less, relative to their size, are the same model
 constexpr size_t kPatienceInCosts = 2;  // so many in a row before the path ends
+constexpr double kFallenBy = 5;         // tolerances: the losses have fallen for good
+constexpr double kMostTolerance = 0.1;  // that this can be said of
 constexpr double kLeastLoss = 1e-3;     // of accuracy, to speak of a peak that has been passed
 constexpr size_t kMostCosts = 1000;
 constexpr double kWithinBounds = 1 - 1e-12;  // rounding must not lift an alpha above its bound
@@ -42,16 +45,16 @@ std::vector<double> numbers_between(const std::string& text, char sign) {
 }
 
 std::vector<double> costs_between(double from, double to, double factor) {
-  std::vector<double> found;
+  std::vector<double> costs;
   // A little beyond, so that rounding does not lose the last.
-  for (double cost = from; cost <= to * (1 + 1e-9) && found.size() <= kMostCosts; cost *= factor) found.push_back(cost);
-  return found;
+  for (double cost = from; cost <= to * (1 + 1e-9) && costs.size() <= kMostCosts; cost *= factor) costs.push_back(cost);
+  return costs;
 }
 
 long hundredths_of_a_percent(double share) { return std::lround(1e4 * share); }
 
-bool is_better(const TunedCost& one, const TunedCost& other) {
-  return hundredths_of_a_percent(one.accuracy) > hundredths_of_a_percent(other.accuracy);
+bool is_better(const TunedCost& cost, const TunedCost& other_cost) {
+  return hundredths_of_a_percent(cost.accuracy) > hundredths_of_a_percent(other_cost.accuracy);
 }
 
 // The largest |x|^2 of all rows: one reading.
@@ -64,9 +67,9 @@ double largest_norm(const Store& store, double bias, const Context& context) {
                      {.memory_bytes = std::max(context.memory_bytes / 4, uint64_t{4} << 20), .team = context.team});
   while (const RowBlock* block = stream.next()) {
     for (const Chunk& chunk : block->chunks())
-      for (size_t row = 0; row < chunk.rows(); ++row) {
-        const Row one = chunk.row(row, buffer);
-        if (one.weight != 0) largest = std::max(largest, squared_norm(one.value));
+      for (size_t i = 0; i < chunk.rows(); ++i) {
+        const Row row = chunk.row(i, buffer);
+        if (row.weight != 0) largest = std::max(largest, squared_norm(row.value));
       }
     context.observer.reading("to find the smallest useful cost",
                              static_cast<double>(++blocks) / static_cast<double>(order.ends.size()));
@@ -156,6 +159,7 @@ class Path {
                               .accuracy = spread.mean,
                               .deviation = spread.deviation,
                               .auc = mean_auc(folds).value_or(0),
+                              .objective = objective_of(summary, i),
                               .passes = summary.passes,
                               .seconds = seconds / static_cast<double>(count)});
       unchanged_ = last_ && held[i].distance(*last_) < kUnchanged ? unchanged_ + 1 : 0;
@@ -172,14 +176,22 @@ class Path {
 
   // Why larger costs are not worth trying; empty: they are.
   std::string enough(const Tuning& tuning) const {
-    if (unchanged_ >= kPatienceInCosts) return "larger costs no longer change the model";
+    if (unchanged_ >= kPatienceInCosts && has_learned(tuning)) return "larger costs no longer change the model";
     const TunedCost& best = tuning.costs[tuning.best];
     const double clear = std::max(kLeastLoss, best.deviation / std::sqrt(static_cast<double>(folds_)));
     const size_t after = tuning.costs.size() - 1 - tuning.best;
     if (after < kPatienceInCosts) return {};
     const bool below = std::all_of(tuning.costs.end() - kPatienceInCosts, tuning.costs.end(),
-                                   [&](const TunedCost& one) { return one.accuracy < best.accuracy - clear; });
+                                   [&](const TunedCost& cost) { return cost.accuracy < best.accuracy - clear; });
     return below ? "the accuracy has clearly passed its peak" : "";
+  }
+
+  // The objective divided by the cost never rises along the path, and begins near the losses of weights of 0. Until it
+  // has fallen by more than the tolerance, any model is good enough, and one that does not change says nothing.
+  bool has_learned(const Tuning& tuning) const {
+    const auto losses = [](const TunedCost& cost) { return cost.objective / cost.cost; };
+    return losses(tuning.costs.back()) <
+           (1 - kFallenBy * std::min(options_.solve.tolerance, kMostTolerance)) * losses(tuning.costs.front());
   }
 
   bool done(const Tuning& tuning) const { return tuning.costs.size() == costs_.size(); }
@@ -200,6 +212,13 @@ class Path {
   }
 
  private:
+  // Of the models of the i-th cost that was trained now.
+  double objective_of(const Summary& summary, size_t i) const {
+    double sum = 0;
+    for (size_t m = 0; m < models_; ++m) sum += summary.certificates[i * models_ + m].primal;
+    return sum;
+  }
+
   static void visit_fields(auto& self, auto& tuning, auto&& field) {
     field("costs", tuning.costs);
     field("best", tuning.best);
@@ -215,7 +234,7 @@ class Path {
     return make_plan(problem, options_.solve, context);
   }
 
-  // As many as fit the memory; where all rows are in memory then, fewer, since a reading is nothing to be saved there.
+  // As many as fit in memory; where all rows are in memory then, fewer, since a reading is nothing to be saved there.
   size_t costs_at_once() const {
     const auto fitting_plan = [&](size_t count) -> std::optional<Plan> {
       try {
@@ -248,7 +267,8 @@ class Path {
   std::vector<Solution> begin_with(size_t first, size_t count) {
     std::vector<Solution> solutions;
     for (size_t i = 0; i < count && !previous_.empty(); ++i)
-      for (const Solution& one : previous_) solutions.push_back(scaled(one, costs_[first + i] / costs_[first - 1]));
+      for (const Solution& solution : previous_)
+        solutions.push_back(scaled(solution, costs_[first + i] / costs_[first - 1]));
     previous_.clear();
     return solutions;
   }
@@ -263,9 +283,10 @@ class Path {
       Solution mean{.weights = std::vector<float>(problem_.weights(), 0.0F)};
       if (duals) mean.duals = Duals(store_);
       for (size_t fold = 0; fold < folds_; ++fold) {
-        const Solution& one = solutions[fold * classes + c];
-        if (duals) mean.duals.add_scaled(one.duals, share);
-        const std::vector<float>& weights = one.weights_of_duals.empty() ? one.weights : one.weights_of_duals;
+        const Solution& solution = solutions[fold * classes + c];
+        if (duals) mean.duals.add_scaled(solution.duals, share);
+        const std::vector<float>& weights =
+            solution.weights_of_duals.empty() ? solution.weights : solution.weights_of_duals;
         for (size_t i = 0; i < mean.weights.size(); ++i)
           mean.weights[i] += static_cast<float>(share * double{weights[i]});
       }
@@ -318,8 +339,8 @@ class Path {
 
 }  // namespace
 
-bool as_accurate(const TunedCost& one, const TunedCost& other) {
-  return !is_better(one, other) && !is_better(other, one);
+bool as_accurate(const TunedCost& cost, const TunedCost& other_cost) {
+  return !is_better(cost, other_cost) && !is_better(other_cost, cost);
 }
 
 std::vector<double> parse_costs(const std::string& text) {
@@ -329,7 +350,7 @@ std::vector<double> parse_costs(const std::string& text) {
     fail(ErrorKind::usage, "`costs` '{}' is not FROM:TO:FACTOR, such as 0.01:100:10, or a list, such as 0.1,1,10",
          text);
   const bool good =
-      std::all_of(numbers.begin(), numbers.end(), [](double one) { return one > 0 && std::isfinite(one); });
+      std::all_of(numbers.begin(), numbers.end(), [](double number) { return number > 0 && std::isfinite(number); });
   if (listed) {
     if (!good) fail(ErrorKind::usage, "`costs` '{}': costs are above 0", text);
     std::sort(numbers.begin(), numbers.end());
@@ -351,8 +372,12 @@ Tuning tune(const TrainOptions& asked, uint32_t folds, const std::optional<std::
             const Context& context, const TrainObserver& observer,
             const std::function<void(const TunedCost&)>& on_cost) {
   Tuning tuning;
-  const Store store = open_store(asked, folds, observer, tuning);
-  const TrainOptions options = choose_solver(asked, store, context, observer);
+  const Store store = open_store(asked, folds, context.team.size(), observer, tuning);
+  // Costs will be larger than the first: the method is one for the last of them.
+  TrainOptions hardest = asked;
+  hardest.cost = std::max(asked.cost, costs ? costs->back() : kLargeCost);
+  TrainOptions options = choose_solver(hardest, store, context, observer);
+  options.cost = asked.cost;
   choose_classes(store.info(), options);  // what cannot be told apart is refused before anything is read
   const std::vector<double> wanted =
       costs
@@ -363,7 +388,7 @@ Tuning tune(const TrainOptions& asked, uint32_t folds, const std::optional<std::
                 fmt::format("{}folds: {}\ncosts: {}\n", identity_of(options, context, store.info()), folds,
                             fmt::join(wanted, ",")),
                 options.fresh);
-  if (stages.resumed()) observer.say("going on from the checkpoint '" + context.checkpoint.path + "'");
+  if (stages.resumed()) observer.say("resuming from the checkpoint '" + context.checkpoint.path + "'");
   if (stages.restore([&](FieldReader& from) { path.restore(from, tuning); }))
     for (const TunedCost& cost : tuning.costs) on_cost(cost);
   observer.say(fmt::format("{} costs from {:.3g} to {:.3g}, {} folds; {} {} at a time", wanted.size(), wanted.front(),

@@ -40,7 +40,8 @@ struct TunedCost {
   double accuracy = 0;   // mean of the folds
   double deviation = 0;  // standard deviation over the folds
   double auc = 0;        // mean of the folds, two classes; 0: none
-  int passes = 0;        // of the reading that it shared with its neighbours
+  double objective = 0;  // of all folds and classes together
+  int passes = 0;        // of the reading that it shared with its neighbors
   double seconds = 0;
 
   static void visit_fields(auto& self, auto&& field) {
@@ -48,13 +49,14 @@ struct TunedCost {
     field("accuracy", self.accuracy);
     field("deviation", self.deviation);
     field("auc", self.auc);
+    field("objective", self.objective);
     field("passes", self.passes);
     field("seconds", self.seconds);
   }
 };
 
 // As far as a person can tell: in hundredths of a percent. What is less is chance.
-bool as_accurate(const TunedCost& one, const TunedCost& other);
+bool as_accurate(const TunedCost& cost, const TunedCost& other_cost);
 
 struct Tuning : Source {
   std::vector<TunedCost> costs;

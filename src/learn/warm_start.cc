@@ -29,10 +29,10 @@ class RowMatcher {
     first_.assign(store.chunks().size(), kNew);
     const std::vector<ChunkPlace> now = places_of(store);
     for (size_t i = 0; i < now.size(); ++i) {
-      const auto found = known.find({now[i].segment, now[i].number});
-      if (found == known.end() || found->second.second != now[i].rows) continue;
-      first_[i] = found->second.first;
-      known.erase(found);
+      const auto place = known.find({now[i].segment, now[i].number});
+      if (place == known.end() || place->second.second != now[i].rows) continue;
+      first_[i] = place->second.first;
+      known.erase(place);
     }
     // Rows of chunks that are no longer there may stand in others: compact keeps their ids.
     for (const auto& [place, rows] : known) {
@@ -102,7 +102,7 @@ class Readings {
   // So much of the one in work.
   void at(double share) const {
     context_.observer.reading("to find the rows of the state again", (done_ + share) / count_);
-    if (context_.stopped()) fail(ErrorKind::interrupted, "interrupted before the first pass: the same command goes on");
+    if (context_.stopped()) fail(ErrorKind::interrupted, "interrupted before the first pass: the same command resumes");
   }
   void next() {
     at(1);
@@ -190,10 +190,10 @@ FieldReader open_state(const std::string& path, const TrainOptions& options, con
   const bool has_duals = state.has("ids");
   if (has_duals && state.count<uint64_t>("ids") != rows) state.refuse_value("ids");
   for (size_t task = 0; task < header.positives.size(); ++task) {
-    FieldReader own = state.inside(numbered("task", task));
-    if (own.count<double>("v") < (problem.has_bias() ? 1 : 0)) own.refuse_value("v");
-    if (!has_duals) own.take<uint64_t>("steps");
-    if (has_duals && own.count<double>("alpha") != rows) own.refuse_value("alpha");
+    FieldReader fields = state.inside(numbered("task", task));
+    if (fields.count<double>("v") < (problem.has_bias() ? 1 : 0)) fields.refuse_value("v");
+    if (!has_duals) fields.take<uint64_t>("steps");
+    if (has_duals && fields.count<double>("alpha") != rows) fields.refuse_value("alpha");
   }
   state.finish();
   return state;
@@ -207,7 +207,7 @@ std::string WarmStart::describe() const {
                        grouped(solutions.empty() ? 0 : solutions.front().steps));
   std::string text = fmt::format("{} rows keep their duals, {} are new, {} are gone", grouped(known_rows),
                                  grouped(new_rows), grouped(gone_rows));
-  return recomputed ? text + "; its weights are made anew, without those that are no longer in any file" : text;
+  return recomputed ? text + "; its weights are computed again, without those that are no longer in any file" : text;
 }
 
 WarmStart warm_start(const std::string& path, const TrainOptions& options, const Problem& problem,

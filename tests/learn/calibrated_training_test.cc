@@ -183,7 +183,7 @@ TEST_F(CalibratedTraining, AModelOfSeveralClassesSaysWhatIsCertifiedOfEach) {
   ASSERT_EQ(json.at("tasks").size(), 3U);
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(json.at("tasks").items()[i].at("label"), report.model.labels[i]);
-    EXPECT_LE(json.at("tasks").items()[i].at("gap").number(), 0.01);
+    EXPECT_LE(json.at("tasks").items()[i].at("certified_gap").number(), 0.01);
     EXPECT_EQ(json.at("tasks").items()[i].at("primal"), report.summary.certificates[i].primal);
   }
 }

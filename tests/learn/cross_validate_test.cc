@@ -100,6 +100,8 @@ class CrossValidate : public testing::Test {
     }
     EXPECT_EQ(a.pooled.confusion, b.pooled.confusion);
     EXPECT_EQ(a.summary.passes, b.summary.passes);
+    EXPECT_EQ(a.summary.certificates_made.all, b.summary.certificates_made.all);
+    EXPECT_EQ(a.summary.certificates_made.without_v, b.summary.certificates_made.without_v);
     ASSERT_EQ(a.summary.certificates.size(), b.summary.certificates.size());
     for (size_t i = 0; i < a.summary.certificates.size(); ++i) {
       EXPECT_EQ(a.summary.certificates[i].primal, b.summary.certificates[i].primal);

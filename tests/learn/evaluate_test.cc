@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "base/random.h"
 #include "store/core/pack.h"
@@ -139,7 +142,7 @@ TEST_F(Evaluate, RowsWithoutALabelArePredictedAndCounted) {
         predicted.push_back(decision.predicted);
       });
   EXPECT_EQ(report.rows, 3U);
-  EXPECT_EQ(report.unlabelled, 2U);
+  EXPECT_EQ(report.unlabeled, 2U);
   EXPECT_EQ(labels, (std::vector<std::optional<int32_t>>{std::nullopt, 1, std::nullopt}));
   EXPECT_EQ(predicted, (std::vector<int32_t>{1, 1, -1}));
 }
@@ -280,6 +283,144 @@ TEST_F(Evaluate, SeveralInputsAreOne) {
   const Evaluation result = evaluate(two_class_model({1}), {folder_ / "a", folder_ / "b"}, kMemory);
   EXPECT_EQ(result.rows, 3U);
   EXPECT_EQ(result.correct, 2U);
+}
+
+// Predictions of text on several threads.
+class Predict : public Evaluate {
+ protected:
+  static constexpr uint64_t kRows = 60000;  // about ten pieces
+
+  // The decision about row i is i.
+  static std::string line(uint64_t i) { return fmt::format("1 1:{} 2:0.5 3:0.25\n", i); }
+  static std::string lines() {
+    std::string all;
+    for (uint64_t i = 0; i < kRows; ++i) all += line(i);
+    return all;
+  }
+  std::string predicted(const std::vector<std::string>& inputs, size_t threads, uint64_t memory = kMemory) {
+    written_.clear();
+    report_ = predict(
+        two_class_model({1}), inputs, memory, threads,
+        [](const Decision& decision, std::string& to) { to += fmt::format("{}\n", decision.decisions[0]); },
+        [&](const std::string& some) { written_ += some; });
+    return written_;
+  }
+
+  std::string written_;
+  ApplyReport report_;
+};
+
+TEST_F(Predict, GivesTheSameForAnyNumberOfThreadsAndAnyMemory) {
+  const std::string input = text(lines());
+  std::string expected;
+  for (uint64_t i = 0; i < kRows; ++i) expected += fmt::format("{}\n", i);
+  for (const size_t threads : {1, 2, 3, 16})
+    for (const uint64_t memory : {uint64_t{8} << 20, uint64_t{16} << 20, uint64_t{1} << 30}) {
+      EXPECT_TRUE(predicted({input}, threads, memory) == expected) << threads << " threads, " << memory;
+      EXPECT_EQ(report_.rows, kRows);
+      EXPECT_EQ(report_.unknown_features, 2 * kRows);
+      EXPECT_EQ(report_.unlabeled, 0U);
+    }
+}
+
+// More text per piece than may wait, and a line that is read alone between short ones.
+TEST_F(Predict, WritesLargeTextsAndLongLinesInOrder) {
+  std::string long_line = "1 1:-1";
+  for (int i = 2; i < 100000; ++i) long_line += fmt::format(" {}:1", i);
+  std::string all = lines();
+  const size_t middle = all.find('\n', all.size() / 2) + 1;
+  all.insert(middle, long_line + "\n" + long_line + "\n");
+  all += long_line;
+  const std::string input = text(all);
+  const auto made = [&](size_t threads) {
+    std::string whole;
+    predict(
+        two_class_model({1}), {input}, kMemory, threads,
+        [](const Decision& decision, std::string& to) {
+          to += std::string(100, 'x') + fmt::format("{}\n", decision.decisions[0]);
+        },
+        [&](const std::string& some) { whole += some; });
+    return whole;
+  };
+  const std::string expected = made(1);
+  EXPECT_EQ(static_cast<uint64_t>(std::count(expected.begin(), expected.end(), '\n')), kRows + 3);
+  for (const size_t threads : {2, 3, 16}) EXPECT_TRUE(made(threads) == expected) << threads;
+}
+
+// Everything before a bad line's piece is written, nothing behind it, and the line is counted within its own file.
+TEST_F(Predict, NamesTheFirstBadLineOfTheInputOnAnyNumberOfThreads) {
+  write_file(folder_ / "first.svm", line(0) + line(1));
+  std::string all = lines();
+  const size_t late = all.find('\n', all.size() * 3 / 4) + 1;
+  const auto number = std::count(all.begin(), all.begin() + static_cast<ptrdiff_t>(late), '\n') + 1;
+  all.insert(late, "1 2:1 1:1\n");
+  for (size_t at = late + 20000; at < all.size(); at += 20000) all.insert(all.find('\n', at) + 1, "nonsense\n");
+  const std::string input = text(all);
+  std::string before;
+  for (const size_t threads : {1, 2, 3, 16}) {
+    EXPECT_THAT(
+        [&] {
+          predicted({folder_ / "first.svm", input}, threads);
+        },
+        fails_with(ErrorKind::input, fmt::format("data.svm:{}:7:", number)));
+    if (threads == 1) before = written_;
+    EXPECT_TRUE(written_ == before) << threads;
+    EXPECT_TRUE(written_.starts_with("0\n1\n0\n1\n2\n"));
+  }
+}
+
+TEST_F(Predict, EndsWhenTheTextCannotBeWritten) {
+  const std::string input = text(lines());
+  for (const size_t threads : {1, 2, 16}) {
+    int calls = 0;
+    const auto write = [&](const std::string&) {
+      if (++calls == 3) fail(ErrorKind::io, "the disk is full");
+    };
+    EXPECT_THAT(
+        [&] {
+          predict(
+              two_class_model({1}), {input}, kMemory, threads, [](const Decision&, std::string& to) { to += "1\n"; },
+              write);
+        },
+        fails_with(ErrorKind::io, "the disk is full"));
+    EXPECT_EQ(calls, 3);
+  }
+}
+
+// A thread that finds the end of the text has a number and no turn. Others, told to stop after that, waited for it.
+TEST_F(Predict, EndsWhenItIsToldToStopAfterTheEndOfTheText) {
+  const std::string input = text("1 1:1\n");
+  for (int trial = 0; trial < 5; ++trial) {
+    std::atomic<bool> stop = false;
+    const auto write = [&](const std::string&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // others claim what is behind the end
+      stop = true;
+    };
+    try {
+      const ApplyReport report = predict(two_class_model({1}), {input}, kMemory, 4,
+                                         [](const Decision&, std::string& to) { to += "1\n"; }, write, {.stop = &stop});
+      EXPECT_EQ(report.rows, 1U);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::interrupted);
+    }
+  }
+}
+
+TEST_F(Predict, FeaturesBelowAndAboveTheModelAreUnknown) {
+  Model model = two_class_model({1, 10, 100, 1000, 10000, 100000});
+  for (const int base : {0, 1}) {
+    model.index_base = base;
+    const std::string input =
+        base == 0 ? "1 0:1 1:1 2:1 3:1 4:1 5:1 6:1 7:1\n" : "1 1:1 2:1 3:1 4:1 5:1 6:1 7:1 4294967294:1\n";
+    EXPECT_EQ(decisions(model, input), (std::vector<double>{111111}));
+    EXPECT_EQ(decisions(model, "1 7:1\n1 3:2\n1\n"), (std::vector<double>{0, base == 0 ? 2000.0 : 200.0, 0}));
+  }
+  uint64_t unknown = 0;
+  std::vector<double> decision(1);
+  const std::vector<uint32_t> index = {0, 6, 7, 4294967294};
+  model.decide(index, std::vector<float>(4, 1), decision, unknown);
+  EXPECT_EQ(decision[0], 100000);
+  EXPECT_EQ(unknown, 3U) << "0 is below the base 1";
 }
 
 }  // namespace

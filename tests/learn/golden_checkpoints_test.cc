@@ -86,7 +86,7 @@ TEST_F(GoldenCheckpoints, AreResumedToTheModelOfThen) {
     const std::string golden = folder_ / "golden/" + which.name;
     said_.clear();
     const TrainReport report = trained(which, folder_ / "golden/store", memory_of(golden), golden + "/STATE");
-    EXPECT_TRUE(contains(said_, "going on from the checkpoint")) << which.name << ": " << said_;
+    EXPECT_TRUE(contains(said_, "resuming from the checkpoint")) << which.name << ": " << said_;
     EXPECT_EQ(text_of_weights(report), read_file(golden + "/weights")) << which.name;
   }
 }
@@ -153,7 +153,7 @@ TEST_F(GoldenCheckpoints, DISABLED_WriteGoldenCheckpoints) {
         which.groups == 1 ? uint64_t{1} << 26 : memory_for_tasks(problem, which.options.solve, 1, golden + "/STATE");
     write_file(golden + "/memory", fmt::format("{}\n", memory));
     EXPECT_THAT([&] { trained(which, store, memory, golden + "/STATE", which.groups, which.blocks); },
-                fails_with(ErrorKind::interrupted, "goes on from here"));
+                fails_with(ErrorKind::interrupted, "resumes from here"));
     write_file(golden + "/weights", text_of_weights(trained(which, store, memory, folder_ / "STATE")));
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) std::filesystem::remove(entry.path());
   }

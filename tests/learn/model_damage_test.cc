@@ -199,5 +199,23 @@ TEST_F(ModelDamage, AFolderOrNothingAtAllIsNotCalledDamage) {
   EXPECT_THAT([&] { load_model(folder_ / "absent"); }, fails_with(ErrorKind::input, "absent"));
 }
 
+// A binary model has nothing but what its checksum covers, and the checksum.
+TEST_F(ModelDamage, EveryChangedByteOfABinaryModelIsRefused) {
+  save_model(path_, two_class_model({0.5F, -2.25F, 0, 3}, 1), kPlainMetadata, 1, ModelFormat::binary);
+  const std::string whole = read_file(path_);
+  ASSERT_EQ(load_model(path_).weights, (std::vector<float>{0.5F, -2.25F, 0, 3}));
+  for (size_t at = 0; at < whole.size(); ++at) {
+    for (const int change : {1, 2, 16, 128, 255}) {
+      std::string changed = whole;
+      changed[at] = static_cast<char>(changed[at] ^ change);
+      SCOPED_TRACE(testing::Message() << "byte " << at << " ^ " << change);
+      expect_refused(changed, "model");
+    }
+    SCOPED_TRACE(testing::Message() << at << " bytes");
+    expect_refused(whole.substr(0, at), "model");
+    expect_refused(whole.substr(0, at) + whole[at] + whole.substr(at), "model");
+  }
+}
+
 }  // namespace
 }  // namespace linblock

@@ -295,5 +295,48 @@ TEST(Model, GivesProbabilitiesForDecisionsOfAnySize) {
     }
 }
 
+class ModelForms : public ModelFile, public testing::WithParamInterface<size_t> {};
+
+TEST_P(ModelForms, AreTheSameModel) {
+  Model model = two_class_model({}, 0.25);
+  model.weights.clear();
+  model.features = 70'000;  // several pieces
+  if (GetParam() > 1) {
+    model.solver_type = "MCSVM_CS";
+    model.labels = {7, -5, 9};
+  }
+  for (size_t i = 0; i < (model.features + 1) * GetParam(); ++i)
+    model.weights.push_back(i % 7 == 0 ? 0 : static_cast<float>(static_cast<double>(i % 1999) / 1000 - 1));
+  model.normalized = true;
+  model.index_base = 0;
+  for (size_t c = 0; c < GetParam(); ++c) model.calibration.push_back({.slope = -0.5, .offset = 0.125});
+  const std::string text = saved(model);
+  convert_model(path_, folder_ / "binary", ModelFormat::binary, 2);
+  EXPECT_EQ(ModelRows(folder_ / "binary").form(), ModelFormat::binary);
+  EXPECT_LT(read_file(folder_ / "binary").size(), 4 * model.weights.size() + 1000);
+  const Model loaded = load_model(folder_ / "binary");
+  EXPECT_EQ(loaded.weights, model.weights);
+  EXPECT_EQ(loaded.labels, model.labels);
+  EXPECT_EQ(loaded.bias, model.bias);
+  EXPECT_TRUE(loaded.normalized);
+  EXPECT_EQ(loaded.calibration.size(), GetParam());
+  EXPECT_EQ(loaded.warning, "");
+  convert_model(folder_ / "binary", folder_ / "again", ModelFormat::text, 1);
+  EXPECT_EQ(read_file(folder_ / "again"), text);
+}
+
+INSTANTIATE_TEST_SUITE_P(Columns, ModelForms, testing::Values(1, 3));
+
+TEST_F(ModelFile, TakesThePlaceOfTheOtherForm) {
+  save_model(path_, two_class_model({1, 2}), kPlainMetadata, 1, ModelFormat::binary);
+  write_file(path_ + ".new", "solver_type L2");  // a killed run's
+  save_model(path_, two_class_model({3, 4}), kPlainMetadata, 1, ModelFormat::binary);
+  EXPECT_EQ(load_model(path_).weights, (std::vector<float>{3, 4}));
+  write_file(path_ + ".new", std::string(kBinaryModelBeginning));
+  save_model(path_, two_class_model({5, 6}), kPlainMetadata, 1);
+  EXPECT_EQ(load_model(path_).weights, (std::vector<float>{5, 6}));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
+}
+
 }  // namespace
 }  // namespace linblock

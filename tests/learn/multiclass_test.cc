@@ -1,4 +1,4 @@
-// More classes than fit the memory together: groups of them, one after another, are the same model.
+// More classes than fit in memory together: groups of them, one after another, are the same model.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -244,6 +244,7 @@ TEST_F(Groups, StoppedAnywhereGoOnToTheSameBits) {
 
 TEST_F(Groups, WithoutACheckpointAreRefused) {
   context_.checkpoint.path.clear();
+  options_.test.clear();  // test rows are kept beside the checkpoint too
   EXPECT_THAT([&] { train(options_, context_, {}, false); }, fails_with(ErrorKind::memory, "no checkpoint"));
 }
 

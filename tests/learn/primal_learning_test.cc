@@ -1,4 +1,4 @@
-// Folds, costs, groups and starts with the methods that minimise over the weights alone.
+// Folds, costs, groups and starts with the methods that minimize over the weights alone.
 #include <gtest/gtest.h>
 
 #include "learn/start_weights.h"
@@ -41,6 +41,28 @@ TEST_F(PrimalLearning, FoldsAreThoseOfTheDualMethod) {
           << name_of(method) << ", model " << i;
     EXPECT_NEAR(found.accuracy().mean, expected.accuracy().mean, 0.011) << name_of(method);
   }
+}
+
+TEST_F(PrimalLearning, FoldsAndCostsOfTheHingeByNewtonAreThoseOfTheDualMethod) {
+  pack(class_rows(300, 8, 3, 1));
+  options_.loss = loss_of("hinge");
+  options_.solve.tolerance = 1e-5;
+  const CrossValidation expected = cross_validate(options_, 3, {}, {});
+  const auto tuned = [&] { return tune(options_, 3, parse_costs("0.1:1:10"), {}, {}, [](const TunedCost&) {}); };
+  const Tuning by_dual = tuned();
+  options_.solve.method = Newton{};
+  const CrossValidation found = cross_validate(options_, 3, {.team = 2}, {});
+  ASSERT_EQ(found.summary.certificates.size(), expected.summary.certificates.size());
+  for (size_t i = 0; i < found.summary.certificates.size(); ++i) {
+    EXPECT_LE(found.summary.certificates[i].gap(), 1e-5) << "model " << i;
+    EXPECT_NEAR(found.summary.certificates[i].primal, expected.summary.certificates[i].primal,
+                3e-5 * expected.summary.certificates[i].primal)
+        << "model " << i;
+  }
+  const Tuning by_newton = tuned();
+  ASSERT_EQ(by_newton.costs.size(), by_dual.costs.size());
+  for (size_t i = 0; i < by_dual.costs.size(); ++i)
+    EXPECT_NEAR(by_newton.costs[i].accuracy, by_dual.costs[i].accuracy, 0.011);
 }
 
 TEST_F(PrimalLearning, FoldsThatAreStoppedAnywhereEndWithTheSameBits) {

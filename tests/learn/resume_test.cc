@@ -25,7 +25,7 @@ class Resume : public testing::Test {
     const std::atomic<bool> stop = true;
     Context context = context_;
     context.stop = &stop;
-    expect_error(ErrorKind::interrupted, {"the same command goes on"}, [&] { train(options_, context, {}, false); });
+    expect_error(ErrorKind::interrupted, {"the same command resumes"}, [&] { train(options_, context, {}, false); });
     ASSERT_TRUE(std::filesystem::exists(folder_ / "STATE"));
   }
   TrainReport trained() {
@@ -46,7 +46,7 @@ TEST_F(Resume, GoesOnToTheSameModel) {
   const TrainReport whole = train(options_, without, {}, false);
   stop_early();
   const TrainReport resumed = trained();
-  EXPECT_TRUE(contains(said_, "going on from the checkpoint")) << said_;
+  EXPECT_TRUE(contains(said_, "resuming from the checkpoint")) << said_;
   EXPECT_EQ(resumed.model.weights, whole.model.weights);
   EXPECT_EQ(resumed.summary.passes, whole.summary.passes);
 }

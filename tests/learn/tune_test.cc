@@ -52,6 +52,7 @@ class Tune : public testing::Test {
     return tune(options_, folds, costs, context, {}, [](const TunedCost&) {});
   }
   static void expect_same(const Tuning& a, const Tuning& b) {
+    EXPECT_EQ(a.summary.certificates_made.all, b.summary.certificates_made.all);
     ASSERT_EQ(a.costs.size(), b.costs.size());
     for (size_t i = 0; i < a.costs.size(); ++i) {
       EXPECT_EQ(a.costs[i].cost, b.costs[i].cost);
