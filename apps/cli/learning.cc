@@ -1,5 +1,6 @@
 #include "cli/learning.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -7,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "cli/show/verdict.h"
 #include "cli/show/words.h"
 #include "learn/checkpoint_directory.h"
 #include "learn/truncated_json.h"
@@ -15,39 +17,9 @@ namespace linblock::cli {
 
 namespace {
 
-// "certified within 0.8% of the best possible objective, each of 4 classifiers"
-std::string certified_words(const Summary& summary) {
-  const Certificate certificate = summary.total();
-  const size_t count = summary.certificates.size();
-  const std::string each = count > 1 ? fmt::format(", each of {} classifiers", grouped(count)) : "";
-  const std::string sum = count > 1 ? fmt::format(" (the sum of {} classifiers)", grouped(count)) : "";
-  if (!summary.has_dual)
-    return fmt::format("objective {:.6g}{}, not certified (this solver has no dual)", certificate.primal, sum);
-  const double gap = summary.largest_gap();
-  if (!std::isfinite(gap)) return "nothing is certified yet";
-  if (summary.truncate) {
-    const TruncatedResult result = summary.truncated_total();
-    return fmt::format(
-        "truncated objective {:.6g}{}, {} outliers; certified: the last convex problem, within {} of its best possible "
-        "objective{} (truncated losses are not convex: another start may end elsewhere)",
-        result.objective, sum, grouped(result.outliers), gap_percent(gap), each);
-  }
-  if (gap > kLarge)
-    return fmt::format("far from done: the objective may still fall to a {:.0f}th of what it is{}", 1 + gap,
-                       count > 1 ? fmt::format(", in the worst of {} classifiers", grouped(count)) : "");
-  return fmt::format("certified within {} of the best possible objective{}", gap_percent(gap), each);
-}
-
-std::string termination_words(Termination termination) {
-  switch (termination) {
-    case Termination::converged: return "";
-    case Termination::pass_limit: return " (stopped at --max-passes)";
-    case Termination::time_limit: return " (stopped at --max-seconds)";
-    case Termination::interrupted: return " (interrupted)";
-    case Termination::stalled: return " (no step makes it better: the limit of double precision)";
-  }
-  return "";
-}
+// What most people need: the others stand in --help-all.
+constexpr std::array<std::string_view, 9> kCommon = {"loss",    "cost",      "bias",   "class_weight", "memory",
+                                                     "threads", "tolerance", "solver", "multiclass"};
 
 // Of several tasks the estimates are those of all.
 std::string progress_words(const PassReport& pass, size_t tasks) {
@@ -78,8 +50,13 @@ std::string pass_words(const PassReport& pass, size_t tasks, std::optional<doubl
 void add_learning_options(Command& command, TrainRequest& request, Session& session, std::string_view without) {
   command.arguments("INPUT", "svmlight text (packed first), or a store", request.options.inputs);
   for (const SettingGroup& group : learn_settings(request))
-    for (const Setting& setting : group.settings)
-      if (setting.name != without) command.setting(setting, group.name);
+    for (const Setting& setting : group.settings) {
+      const bool is_common = std::find(kCommon.begin(), kCommon.end(), setting.name) != kCommon.end();
+      if (setting.name != without)
+        command.setting(setting, group.name, is_common ? Command::Shown::always : Command::Shown::in_all);
+    }
+  command.offer_all_options();
+  command.flag("--require-converged", "Exit with code 7 if a model did not converge", request.require_converged);
   add_json_option(command, session);
   add_quiet_option(command, session);
 }
@@ -134,22 +111,21 @@ TrainObserver TrainingView::observer() {
     reading_.finish();
     progress_.pass(pass);
     trace_.pass(pass, test_accuracy);
-    if (!quietly_) terminal.say(pass_words(pass, tasks_, test_accuracy));
+    if (!quietly_) terminal.log(pass_words(pass, tasks_, test_accuracy));
   };
   return observer;
 }
 
-std::string summary_words(const Summary& summary, uint64_t memory_bytes, double seconds) {
-  return fmt::format("{}{}; {} {}, {}, {} of {} used, {:.2f} s", certified_words(summary),
-                     termination_words(summary.termination), grouped(static_cast<uint64_t>(summary.passes)),
-                     summary.passes == 1 ? "pass" : "passes",
-                     summary.costs.bytes == 0 ? "rows in memory" : human_bytes(summary.costs.bytes) + " read",
-                     human_bytes(peak_resident_bytes()), human_bytes(memory_bytes), seconds);
+void say_result(const Summary& summary, const TrainRequest& request, const Terminal& terminal, double seconds) {
+  terminal.say(fmt::format("{}; {} {}, {}, {} of {} used, {:.2f} s", verdict(summary, request.options.solve.tolerance),
+                           grouped(static_cast<uint64_t>(summary.passes)), summary.passes == 1 ? "pass" : "passes",
+                           summary.costs.bytes == 0 ? "rows in memory" : human_bytes(summary.costs.bytes) + " read",
+                           human_bytes(peak_resident_bytes()), human_bytes(request.resources.memory_bytes), seconds));
+  const std::string helps = advice(summary, request);
+  if (!helps.empty() && !request.require_converged) terminal.say("to converge: " + helps);
 }
 
 Json summary_json(const StoreInfo& info, const Summary& summary, double pack_seconds, double total_seconds) {
-  constexpr std::array<const char*, 5> kTerminations = {"converged", "pass_limit", "time_limit", "interrupted",
-                                                        "stalled"};
   const Certificate certificate = summary.total();
   Json json = {{"rows", info.rows},
                {"features", info.features()},
@@ -168,13 +144,14 @@ Json summary_json(const StoreInfo& info, const Summary& summary, double pack_sec
                {"peak_memory_bytes", peak_resident_bytes()},
                {"primal", certificate.primal},
                {"dual", summary.certified() ? Json(certificate.dual) : Json(nullptr)},
-               {"gap", summary.certified() ? Json(summary.largest_gap()) : Json(nullptr)},
-               {"certified", summary.certified()},
-               {"termination", kTerminations[static_cast<size_t>(summary.termination)]},
+               {"certified_gap", summary.certified() ? Json(summary.largest_gap()) : Json(nullptr)},
+               {"converged", summary.converged()},
+               {"termination", name_of(summary.termination)},
                {"solver", summary.plan.method_name()},
                {"plan", summary.plan.describe()}};
   if (summary.column_steps.steps > 0)
     json["full_steps"] = summary.column_steps.full_share();  // of Newton, along a feature
+  add_certificates_made(summary, json);
   add_truncated(summary, json);
   return json;
 }

@@ -41,11 +41,13 @@ class TrainingView {
 // Its resources. `folder` keeps the checkpoint.
 Context prepare(const TrainRequest& request, const std::string& folder, Session& session);
 
-// "certified within 0.8% of the best possible objective; 5 passes, 1.9 GB read, 41 MB of 64 MB used, 3.20 s"
-std::string summary_words(const Summary& summary, uint64_t memory_bytes, double seconds);
+// Says "converged: gap 0.80% (tolerance 1%); 5 passes, 1.9 GB read, 41 MB of 64 MB used, 3.20 s", and what helps a run
+// that did not converge.
+void say_result(const Summary& summary, const TrainRequest& request, const Terminal& terminal, double seconds);
 
 // Saves the model; where that fails, says how it is had without training from the beginning.
-void save_or_explain(const TrainRequest& request, const Team& team, TrainReport& report, const std::string& state);
+void save_or_explain(const TrainRequest& request, const Team& team, TrainReport& report, const std::string& state,
+                     const Terminal& terminal);
 
 // The keys that all three share: rows, passes, bytes_read, seconds, memory, certificate, plan.
 Json summary_json(const StoreInfo& info, const Summary& summary, double pack_seconds, double total_seconds);

@@ -1,4 +1,6 @@
 // The only place that catches, and the only one that decides an exit code.
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <csignal>
@@ -42,6 +44,7 @@ int exit_code(ErrorKind kind) {
     case ErrorKind::io: return 5;
     case ErrorKind::memory: return 6;
     case ErrorKind::interrupted: return kInterrupted;
+    case ErrorKind::not_converged: return 7;
   }
   return kInternal;
 }
@@ -56,6 +59,32 @@ int finish_output(const Terminal& terminal) {
   return exit_code(ErrorKind::io);
 }
 
+// "damaged": what an exit code means, for programs.
+std::string_view name_of_exit(int code) {
+  switch (code) {
+    case kUsage: return "usage";
+    case 3: return "input";
+    case 4: return "damaged";
+    case 5: return "io";
+    case 6: return "memory";
+    case 7: return "not_converged";
+    case kInterrupted: return "interrupted";
+    default: return "defect";
+  }
+}
+
+// An error is a sentence on stderr, and with --json an object on stdout as well.
+int refuse(const Session& session, int code, const std::string& message, const std::vector<Remedy>& remedies = {}) {
+  session.terminal.complain(message);
+  if (!session.json || code == exit_code(ErrorKind::not_converged)) return code;  // that one has its summary
+  Json json = {{"exit_code", code}, {"kind", name_of_exit(code)}, {"message", message}};
+  json["remedies"] = Json::array();
+  for (const Remedy& remedy : remedies) json["remedies"].push_back(in_flags(remedy));
+  std::cout << Json{{"error", json}}.dump() << '\n'
+            << std::flush;  // where it cannot be written, the code still says it
+  return code;
+}
+
 int run(int count, char** words) {
   Session session;
   session.command.assign(words, words + count);
@@ -67,47 +96,61 @@ int run(int count, char** words) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error as a full disk is
   set_interrupt_flag(&session.stop);
 
+  // 'linblock help train' is 'linblock train --help'.
+  std::string help = "--help";
+  std::array<char*, 3> of_command = {words[0], nullptr, help.data()};
+  if (count == 3 && std::string_view(words[1]) == "help" && !is_topic(words[2])) {
+    of_command[1] = words[2];
+    words = of_command.data();
+  }
   const bool describes = count == 2 && std::string_view(words[1]) == kDescribe;
-  Parser parser(
-      describes || count < 2 ? "" : words[1],
-      "\nBegin with:\n  linblock generate documents -o data.svm\n  linblock pack data.svm -o data.store\n  linblock "
-      "info data.store\n\n"
-      "Exit codes: 0 done, 2 usage, 3 bad input, 4 damaged store, 5 I/O error or disk full,\n"
-      "6 not enough memory allowed, 130 interrupted.");
+  const bool shows_all = std::find(words, words + count, std::string_view("--help-all")) != words + count;
+  Parser parser(describes || count < 2 ? "" : words[1],
+                "Begin with:\n  linblock generate documents -o data.svm\n  linblock train data.svm -o model\n"
+                "  linblock evaluate model data.svm\n\n"
+                "'linblock COMMAND --help' has examples. 'linblock help' lists topics, such as\n"
+                "exit-codes: 0 done, 2 usage, 3 bad input, 4 damaged, 5 I/O error or disk full,\n"
+                "6 too little memory, 7 not converged, 130 interrupted.",
+                shows_all);
+  add_train(parser, session);
+  add_tune(parser, session);
+  add_cv(parser, session);
+  add_predict(parser, session);
+  add_evaluate(parser, session);
+  add_weights(parser, session);
+  add_diff(parser, session);
+  add_convert(parser, session);
+  add_report(parser, session);
   add_pack(parser, session);
-  add_info(parser, session);
-  add_verify(parser, session);
-  add_unpack(parser, session);
   add_append(parser, session);
   add_remove(parser, session);
   add_compact(parser, session);
+  add_unpack(parser, session);
+  add_info(parser, session);
+  add_verify(parser, session);
   add_transpose(parser, session);
   add_index(parser, session);
-  add_train(parser, session);
-  add_cv(parser, session);
-  add_tune(parser, session);
-  add_predict(parser, session);
-  add_evaluate(parser, session);
-  add_report(parser, session);
   add_generate(parser, session);
+  add_help(parser);
   try {
     if (describes) {
       print_line(parser.describe());
       return finish_output(session.terminal);
     }
-    if (const std::optional<int> code = parser.parse(count, words, session.terminal); code && *code != 0) return *code;
+    session.json = std::find(words, words + count, std::string_view("--json")) != words + count;
+    const Parser::Outcome parsed = parser.parse(count, words);
+    if (!parsed.mistake.empty()) return refuse(session, kUsage, parsed.mistake);
+    if (parsed.code != 0) return parsed.code;
   } catch (const Error& error) {
-    session.terminal.complain(message_of(error));
-    return exit_code(error.kind());
+    return refuse(session, exit_code(error.kind()), message_of(error), error.remedies());
   } catch (const std::bad_alloc&) {
-    session.terminal.complain("the system has no more memory to give: use a smaller --memory, or close other programs");
-    return exit_code(ErrorKind::memory);
+    return refuse(session, exit_code(ErrorKind::memory),
+                  "the system has no more memory to give: use a smaller --memory, or close other programs");
   } catch (const std::system_error& error) {  // of fmt, which prints results on stdout
-    session.terminal.complain(fmt::format("cannot write to standard output: {}", error.code().message()));
-    return exit_code(ErrorKind::io);
+    return refuse(session, exit_code(ErrorKind::io),
+                  fmt::format("cannot write to standard output: {}", error.code().message()));
   } catch (const std::exception& error) {
-    session.terminal.complain(fmt::format("{} (this is a defect of linblock; please report it)", error.what()));
-    return kInternal;
+    return refuse(session, kInternal, fmt::format("{} (this is a defect of linblock; please report it)", error.what()));
   }
   return finish_output(session.terminal);
 }
@@ -137,8 +180,8 @@ void add_memory_option(Command& command, uint64_t& bytes) {
   add_resource(command, "memory", [&bytes](const Resources& resources) { bytes = resources.memory_bytes; });
 }
 
-void add_threads_option(Command& command, size_t& threads) {
-  add_resource(command, "threads", [&threads](const Resources& resources) { threads = resources.threads; });
+void add_threads_option(Command& command, Team& team) {
+  add_resource(command, "threads", [&team](const Resources& resources) { team = resources.threads; });
 }
 
 void add_quiet_option(Command& command, Session& session, const std::string& help) {

@@ -18,6 +18,9 @@ namespace linblock::cli {
 namespace {
 
 constexpr int kUsage = 2;
+// A group that help passes over. CLI11's own way to hide an option takes its name from error messages too.
+constexpr const char* kHidden = "hidden";
+constexpr const char* kHelpAll = "--help-all";
 
 // "-o MODEL (or --output) is required: the model to write"
 std::string required_words(const CLI::Option& option) {
@@ -27,6 +30,27 @@ std::string required_words(const CLI::Option& option) {
   std::string what = option.get_description();
   if (!what.empty()) what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
   return fmt::format("{} is required: {}", name, what);
+}
+
+// All of them at once, each with what was probably meant.
+std::string unknown_options(const std::string& command, const std::vector<std::string>& known, int count,
+                            char** words) {
+  std::vector<std::string> sentences;
+  for (int i = 1; i < count; ++i) {
+    const std::string typed(words[i], std::strcspn(words[i], "="));
+    if (typed == "--") break;
+    const bool is_option =
+        typed.size() > 1 && typed[0] == '-' && (std::isdigit(static_cast<unsigned char>(typed[1])) == 0);
+    if (!is_option || std::find(known.begin(), known.end(), typed) != known.end()) continue;
+    std::string sentence = fmt::format("{} has no option {}", command, typed);
+    const std::string meant = nearest(typed, known);
+    if (const auto equivalent = equivalent_of(typed, i + 1 < count ? words[i + 1] : ""))
+      sentence += ": " + *equivalent;
+    else if (!meant.empty() && typed.starts_with("--"))
+      sentence += fmt::format(": did you mean {}?", meant);
+    sentences.push_back(sentence);
+  }
+  return fmt::format("{}", fmt::join(sentences, "\n"));
 }
 
 // CLI11's message, and the option or command that was probably meant.
@@ -45,21 +69,16 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int count
     name += std::string(" ") + words[1];
   }
   std::vector<std::string> options;
-  for (const CLI::Option* option : command->get_options())
+  for (const CLI::Option* option : command->get_options()) {
     for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
+    for (const std::string& known : option->get_snames()) options.push_back("-" + known);
+  }
   std::string sentence = error.what();
   for (const CLI::Option* option : command->get_options())
     if (error.get_name() == "RequiredError" && sentence == option->get_name() + " is required")
       sentence = required_words(*option);
-  for (int i = 1; i < count; ++i) {
-    const std::string typed(words[i], std::strcspn(words[i], "="));
-    if (typed.starts_with("--") && std::find(options.begin(), options.end(), typed) == options.end()) {
-      const std::string meant = nearest(typed, options);
-      sentence = fmt::format("{} has no option {}{}", name, typed,
-                             meant.empty() ? "" : fmt::format(": did you mean {}?", meant));
-      break;
-    }
-  }
+  const std::string unknown = unknown_options(name, options, count, words);
+  if (!unknown.empty()) sentence = unknown;
   return fmt::format("{}\nSee '{} --help'.", sentence, name);
 }
 
@@ -70,10 +89,45 @@ std::string help_of(const Setting& setting) {
   return fmt::format("{} (default: {})", help, setting.standard);
 }
 
+// Help that fits 80 columns: what an option does is wrapped at words, beside its name.
+class Narrow : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return entry(make_option_name(option, is_positional) + make_option_opts(option), make_option_desc(option),
+                 kOptionWidth);
+  }
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (group == kHidden) return {};
+    const bool is_first = is_positional || group == "Options";
+    std::string text = fmt::format("{}{}:\n", is_first ? "\n" : "", group);
+    for (const CLI::Option* option : options) text += make_option(option, is_positional);
+    return text;
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return entry(command->get_name(), command->get_description(), kCommandWidth);
+  }
+
+ private:
+  static constexpr size_t kHelpWidth = 80;
+  static constexpr size_t kOptionWidth = 28;
+  static constexpr size_t kCommandWidth = 13;
+
+  static std::string entry(const std::string& name, const std::string& help, size_t width) {
+    std::string text = "  " + name;
+    if (help.empty()) return text + "\n";
+    if (text.size() + 1 > width)
+      text += '\n' + std::string(width, ' ');
+    else
+      text.resize(width, ' ');
+    return text + wrapped(help, kHelpWidth - width, width) + "\n";
+  }
+};
+
 Json describe(const CLI::App& command) {
   Json options = Json::array();
   for (const CLI::Option* option : command.get_options()) {
-    if (option->get_name() == "--help") continue;
+    if (option->get_name() == "--help" || option->get_name() == kHelpAll) continue;
     options.push_back({{"name", option->get_name(true, true)},
                        {"value", option->get_items_expected_max() == 0 ? "" : option->get_type_name()},
                        {"group", option->get_group()},
@@ -93,6 +147,10 @@ void Command::arguments(const std::string& name, const std::string& help, std::v
   app_->add_option(name, to, help)->required()->type_name("");
 }
 
+void Command::optional_arguments(const std::string& name, const std::string& help, std::vector<std::string>& to) {
+  app_->add_option(name, to, help)->type_name("");
+}
+
 void Command::option(const std::string& names, const std::string& value, const std::string& help, std::string& to) {
   app_->add_option(names, to, help)->type_name(value);
 }
@@ -107,7 +165,7 @@ void Command::required(const std::string& names, const std::string& value, const
 
 void Command::repeated(const std::string& names, const std::string& value, const std::string& help,
                        std::vector<std::string>& to) {
-  app_->add_option(names, to, help)->type_name(value)->expected(1);
+  app_->add_option(names, to, help)->type_name(value)->allow_extra_args(false);
 }
 
 void Command::flag(const std::string& names, const std::string& help, bool& to) { app_->add_flag(names, to, help); }
@@ -116,7 +174,7 @@ void Command::flag(const std::string& names, const std::string& help, const std:
   app_->add_flag_callback(names, set, help);
 }
 
-void Command::setting(const Setting& setting, const std::string& group) {
+void Command::setting(const Setting& setting, const std::string& group, Shown shown) {
   const std::string flag = as_flag(setting.name);
   const auto take = [setting, flag](const std::string& text) {
     if (const std::string wrong = setting.set(text); !wrong.empty()) fail(ErrorKind::usage, "{} {}", flag, wrong);
@@ -134,23 +192,32 @@ void Command::setting(const Setting& setting, const std::string& group) {
                        take(all);
                      },
                      help_of(setting))
-                 ->type_name(std::string(setting.value));
+                 ->type_name(std::string(setting.value))
+                 ->allow_extra_args(false);  // what follows the value is INPUT
   } else {
     option =
         app_->add_option_function<std::string>(flag, take, help_of(setting))->type_name(std::string(setting.value));
   }
-  if (!group.empty()) option->group(group);
+  if (shown == Shown::in_all && !shows_all_)
+    option->group(kHidden);
+  else if (!group.empty())
+    option->group(group);
 }
 
-void Command::settings(const std::vector<Setting>& all, const std::string& group) {
-  for (const Setting& one : all) setting(one, group);
+void Command::offer_all_options() {
+  app_->add_flag_callback(
+      kHelpAll, [] { throw CLI::CallForHelp(); }, "Show all options, those of each solver too");
+}
+
+void Command::settings(const std::vector<Setting>& table, const std::string& group, Shown shown) {
+  for (const Setting& entry : table) setting(entry, group, shown);
 }
 
 void Command::exclude(const std::string& flag, const std::string& other) {
   app_->get_option(flag)->excludes(app_->get_option(other));
 }
 
-void Command::examples(const std::string& text) { app_->footer("\nExamples:\n" + text); }
+void Command::examples(const std::string& text) { app_->footer("Examples:\n" + text); }
 
 void Command::run(const std::function<void()>& work) { app_->callback(work); }
 
@@ -160,43 +227,41 @@ std::vector<std::pair<std::string, std::string>> Command::given_values() const {
   std::vector<std::pair<std::string, std::string>> all;
   for (const CLI::Option* option : app_->get_options())
     if (option->count() > 0 && !option->get_lnames().empty())
-      for (const std::string& value : option->results()) all.emplace_back("--" + option->get_lnames().front(), value);
+      for (const std::string& value : option->results())
+        all.emplace_back("--" + option->get_lnames().front(), option->get_expected_max() == 0 ? "" : value);
   return all;
 }
 
-Parser::Parser(std::string command, const std::string& footer)
+Parser::Parser(std::string command, const std::string& footer, bool shows_all)
     : command_(std::move(command)),
-      app_(std::make_unique<CLI::App>(
-          "linblock trains linear classifiers on data larger than memory, to a certified optimum.", "linblock")) {
+      shows_all_(shows_all || command_.empty()),
+      app_(std::make_unique<CLI::App>("Train linear classifiers on data larger than memory, to a certified optimum.",
+                                      "linblock")) {
   app_->set_version_flag("--version", fmt::format("linblock {}", kVersion));
   app_->require_subcommand(1);
+  app_->formatter(std::make_shared<Narrow>());
   app_->footer(footer);
 }
 
 Parser::~Parser() = default;
 
 Command Parser::add(const std::string& name, const std::string& help) {
-  return {*app_->add_subcommand(name, help), command_.empty() || command_ == name};
+  return {*app_->add_subcommand(name, help), command_.empty() || command_ == name, shows_all_};
 }
 
-std::optional<int> Parser::parse(int count, char** words, const Terminal& terminal) {
+Parser::Outcome Parser::parse(int count, char** words) {
   try {
     app_->parse(count, words);
   } catch (const CLI::CallForHelp& help) {
+    if (app_->get_subcommands().empty() && count > 1 && words[1][0] != '-')
+      return {.mistake = explain(*app_, help, count, words)};
     app_->exit(help);
-    return 0;
-  } catch (const CLI::CallForAllHelp& help) {
-    app_->exit(help);
-    return 0;
   } catch (const CLI::CallForVersion& version) {
     app_->exit(version);
-    return 0;
   } catch (const CLI::ParseError& error) {
-    if (count == 1)
-      std::cout << app_->help() << std::flush;
-    else
-      terminal.complain(explain(*app_, error, count, words));
-    return kUsage;
+    if (count > 1) return {.mistake = explain(*app_, error, count, words)};
+    std::cout << app_->help() << std::flush;
+    return {.code = kUsage};
   }
   return {};
 }

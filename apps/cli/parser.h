@@ -12,7 +12,6 @@
 
 #include "base/json.h"
 #include "base/option.h"
-#include "cli/show/terminal.h"
 
 namespace CLI {
 class App;
@@ -25,7 +24,10 @@ class Command {
  public:
   using Set = std::function<void(const std::string&)>;
 
-  Command(CLI::App& app, bool wanted) : app_(&app), wanted_(wanted) {}
+  Command(CLI::App& app, bool wanted, bool shows_all) : app_(&app), wanted_(wanted), shows_all_(shows_all) {}
+
+  // In which help an option stands.
+  enum class Shown { always, in_all };
 
   // Only the command that is called declares its options: those of all commands would take a megabyte.
   bool wanted() const { return wanted_; }
@@ -33,6 +35,7 @@ class Command {
   // Required, by their place.
   void argument(const std::string& name, const std::string& help, std::string& to);
   void arguments(const std::string& name, const std::string& help, std::vector<std::string>& to);
+  void optional_arguments(const std::string& name, const std::string& help, std::vector<std::string>& to);
 
   // `names`: "-o,--output". `value`: what stands for a value in help.
   void option(const std::string& names, const std::string& value, const std::string& help, std::string& to);
@@ -45,8 +48,10 @@ class Command {
   void flag(const std::string& names, const std::string& help, const std::function<void()>& set);
 
   // Options of a table: cache_fraction is --cache-fraction. `group`: their heading in help.
-  void setting(const Setting& setting, const std::string& group = {});
-  void settings(const std::vector<Setting>& all, const std::string& group = {});
+  void setting(const Setting& setting, const std::string& group = {}, Shown shown = Shown::always);
+  void settings(const std::vector<Setting>& table, const std::string& group = {}, Shown shown = Shown::always);
+  // A flag for the help in which all of them stand.
+  void offer_all_options();
   // Of the options so far: not both.
   void exclude(const std::string& flag, const std::string& other);
 
@@ -54,31 +59,37 @@ class Command {
   void run(const std::function<void()>& work);
 
   bool given(const std::string& flag) const;
-  // Options with a value, in the order of their declaration: {"--loss", "hinge"}.
+  // Options in the order of their declaration, with their values: {"--loss", "hinge"}, {"--free-bias", ""}.
   std::vector<std::pair<std::string, std::string>> given_values() const;
 
  private:
   CLI::App* app_;
   bool wanted_;
+  bool shows_all_;
 };
 
 class Parser {
  public:
-  // `command`: the one that is called; empty: every command declares its options.
-  Parser(std::string command, const std::string& footer);
+  // `command`: the one that is called; empty: every command declares its options. `shows_all`: help has all of them.
+  Parser(std::string command, const std::string& footer, bool shows_all);
   ~Parser();
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
   Command add(const std::string& name, const std::string& help);
-  // Runs the command that the words name. An exit code where the words alone decide it: help, or a mistake that is
-  // explained on the terminal.
-  std::optional<int> parse(int count, char** words, const Terminal& terminal);
+  // What the words alone decide: an exit code, and what is wrong with them.
+  struct Outcome {
+    int code = 0;
+    std::string mistake = {};
+  };
+  // Runs the command that the words name, or prints its help.
+  Outcome parse(int count, char** words);
   // Every command with its arguments and options: documentation is made of it.
   Json describe() const;
 
  private:
   std::string command_;
+  bool shows_all_;
   std::unique_ptr<CLI::App> app_;
 };
 

@@ -13,6 +13,7 @@ struct TrainRequest : LearnRequest {
   std::string model = {};
   std::string trace = {};
   bool dry_run = false;
+  bool require_converged = false;
 
   std::string checkpoint_folder() const {
     return checkpoint.folder.empty() ? model + ".checkpoint" : checkpoint.folder;

@@ -17,7 +17,7 @@ json() { python3 -c "import json; j = json.load(open('$1')); assert $2, j"; }
   linblock cv two.svm --folds 3 -q --json >j
   json j "len(j['folds']) == 3 and sum(f['rows'] for f in j['folds']) == 1500"
   json j "abs(sum(f['accuracy'] for f in j['folds']) / 3 - j['accuracy']) < 1e-12"
-  json j "j['certified'] and j['gap'] <= 0.01 and j['auc'] > 0.5 and j['groups'] == 1"
+  json j "j['converged'] and j['certified_gap'] <= 0.01 and j['auc'] > 0.5 and j['groups'] == 1"
   linblock cv four.svm -q --json >j
   json j "len(j['folds']) == 5 and len(j['per_class']) == 4 and j['auc'] is None"
   linblock cv four.svm -q --json --positive 2 >j
@@ -82,7 +82,7 @@ for key in ('folds', 'confusion', 'primal', 'dual', 'passes'):
 @test "tune shows its costs, marks the best and trains with it" {
   make_data
   run linblock tune two.svm --folds 3 --costs 0.01:10:10 -o model
-  expect 0 "4 costs from 0.01 to 10, 3 folds" "the best cost is" "certified within" "next: linblock predict model" \
+  expect 0 "4 costs from 0.01 to 10, 3 folds" "the best cost is" "converged: gap" "next: linblock predict model" \
     "(model was trained with cost "
   [ ! -e model.checkpoint ]
   linblock predict model two.svm -o labels -q
@@ -113,7 +113,7 @@ assert abs(json.load(open('j'))['accuracy'] - json.load(open('k'))['accuracy']) 
   [ "$next" = "next: linblock train two.store -o MODEL --cost $best --loss hinge --bias 1 --class-weight 1=2 \
 --class-weight -1=3 --memory 64M" ]
   run ${next#next: }
-  expect 0 "certified within"
+  expect 0 "converged: gap"
   linblock tune two.svm --costs 0.1:10:10 --folds 3 --normalize --codec none --json -q >j 2>err
   [ "$(wc -l <j)" -eq 1 ]
   run linblock tune two.svm --costs 0.1:10:10 --folds 3 --normalize --codec none --json
@@ -136,7 +136,7 @@ assert abs(json.load(open('j'))['accuracy'] - json.load(open('k'))['accuracy']) 
     python3 -c "
 import json
 a, b = json.load(open('tuned.json')), json.load(open('trained.json'))
-assert a['gap'] <= 1e-4 and abs(a['primal'] - b['primal']) <= 2e-4 * b['primal'], (a, b)
+assert a['certified_gap'] <= 1e-4 and abs(a['primal'] - b['primal']) <= 2e-4 * b['primal'], (a, b)
 assert a['labels'] == b['labels'] and a['features'] == b['features']"
   done
 }
@@ -163,7 +163,7 @@ assert a['labels'] == b['labels'] and a['features'] == b['features']"
   [ "$(ls)" = "$before" ]
 }
 
-@test "models that do not fit the memory end tune with 6" {
+@test "models that do not fit in memory end tune with 6" {
   linblock generate documents -o wide.svm --rows 500 --features 3000000 --nonzeros 20 -q
   run linblock tune wide.svm --memory 16M --folds 10 --costs 1:2
   expect 6 "for each of 10 tasks" "--memory allows 16 MB" "The largest part: weights. Give --memory" "fewer --folds"
@@ -188,7 +188,7 @@ for name in ('', '_tune'):
     a, b = json.load(open('whole' + name)), json.load(open('parts' + name))
     for j in (a, b):
         for one in j.get('costs', []): del one['seconds']
-    keys = ('folds', 'confusion', 'accuracy', 'primal', 'dual', 'gap', 'passes', 'costs', 'best_cost', 'model', 'ended')
+    keys = ('folds', 'confusion', 'accuracy', 'primal', 'dual', 'certified_gap', 'passes', 'costs', 'best_cost', 'model', 'ended')
     for key in keys:
         assert a.get(key) == b.get(key), (name, key, a.get(key), b.get(key))"
   cmp whole_model m
@@ -214,7 +214,7 @@ for name in ('', '_tune'):
   run linblock train s --tolerance 1e-9 -o m
   expect 2 "costs: 100,200,400,800 then, not there now" "folds: 5 then, not there now"
   run linblock tune s -o m --costs 0.01:0.1:10 --folds 2 --fresh
-  expect 0 "certified within"
+  expect 0 "converged: gap"
   [ ! -e m.checkpoint ]
 }
 

@@ -34,7 +34,7 @@ make_store() {
 import json
 indexed, dual, cut = (json.load(open(name + ".json")) for name in ("indexed", "dual", "cut"))
 assert indexed["termination"] == "converged" and "truncated" not in indexed, indexed
-assert indexed["gap"] <= 0.01 and abs(indexed["primal"] / dual["primal"] - 1) < 0.012, (indexed, dual)
+assert indexed["certified_gap"] <= 0.01 and abs(indexed["primal"] / dual["primal"] - 1) < 0.012, (indexed, dual)
 assert cut["truncated"]["s"] == 1 and cut["truncated"]["objective"] <= 1.001 * indexed["primal"], (cut, indexed)
 assert cut["support_vectors"] < indexed["support_vectors"], (cut, indexed)
 END
@@ -44,7 +44,7 @@ END
 @test "before it has looked at all rows it says how many it has found, and nothing of the objective" {
   make_store
   run linblock train store -o m --solver indexed --loss hinge --truncate none --trace trace.jsonl
-  expect 0 "rows near the margin so far, looking for more," "gap about" "certified within"
+  expect 0 "rows near the margin so far, looking for more," "gap about" "converged: gap"
   [[ $output != *"objective 0 "* && $output != *"inf"* ]]
   python3 - <<'END'
 import json

@@ -1,4 +1,4 @@
-# Ctrl-C during training: an answer within two seconds, and a checkpoint that the same command goes on from.
+# Ctrl-C during training: an answer within two seconds, and a checkpoint that the same command resumes from.
 load helpers
 
 # Hard enough to be far from done when the signal comes: noisy labels, a high cost, a tolerance out of reach.
@@ -25,12 +25,12 @@ interrupted() {
 
 # A block that was not done leaves nothing to go on from, and that is said.
 goes_on() {
-  if [[ "$output" == *"begins anew"* ]]; then return; fi
+  if [[ "$output" == *"starts over"* ]]; then return; fi
   [ -s m.checkpoint/STATE ]
   [ ! -e m ]
   run timeout --foreground --preserve-status -s INT -k 20 1 "$LINBLOCK" train s -o m --tolerance 1e-12 --cost 1000 \
     --solver dual --max-passes 1000000 "$@"
-  expect 130 "going on from the checkpoint"
+  expect 130 "resuming from the checkpoint"
 }
 
 @test "Ctrl-C ends training with 130 within two seconds and leaves a checkpoint" {
@@ -48,7 +48,7 @@ goes_on() {
 @test "Ctrl-C ends one block of everything as soon" {
   make_hard_store
   interrupted --schedule fixed --blocks 1 --inner converge
-  [[ "$output" == *"begins anew"* ]]
+  [[ "$output" == *"starts over"* ]]
 }
 
 @test "Ctrl-C ends streamed training as soon" {

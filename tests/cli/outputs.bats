@@ -48,3 +48,32 @@ kept() { [ "$(cat good.svm)" = "$before" ]; }
   linblock train rows.svm -o model --trace trace -q
   linblock train rows.svm -o model --trace trace -q
 }
+
+@test "a named pipe whose reader has gone ends the command" {
+  linblock generate documents -o d.svm --rows 3000 -q
+  linblock train d.svm -o m -q
+  mkfifo pipe
+  for command in "predict m d.svm --scores" "unpack d.svm.linblock" "weights m --top 100000 --as csv"; do
+    head -c 10 pipe >/dev/null &
+    run timeout -k 2 10 "$LINBLOCK" $command -o pipe
+    wait $! || true
+    [ "$status" -ne 137 ] && [ "$status" -ne 124 ]
+  done
+}
+
+@test "convert takes the place of a model as a whole, with its lock" {
+  linblock train good.svm -o m --keep-state -q --solver dual
+  linblock train good.svm -o other --cost 3 -q
+  linblock convert other -o m -q
+  [ ! -e m.state ]
+  exec 9>m.lock; flock 9
+  run linblock convert other -o m
+  [ "$status" -eq 5 ]
+}
+
+@test "a refusal during training leaves no checkpoint that stands in the way of its remedy" {
+  printf '1\n2\n1\n3\n' >e.svm
+  run linblock train e.svm -o em --free-bias --truncate 1
+  [ "$status" -ne 0 ]
+  linblock train e.svm -o em --truncate 1 -q
+}

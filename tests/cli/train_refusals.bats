@@ -45,9 +45,9 @@ refused() {
   before=$(ls)
   refused 2 --solver newtron -- "--solver 'newtron' is not dual, pegasos, average, subsample, newton"
   for solver in newton primal; do
-    refused 2 --solver $solver --loss hinge -- "$solver needs a smooth loss" "--loss squared-hinge"
     refused 2 --solver $solver --keep-state -- "$solver needs no state"
   done
+  refused 2 --solver primal --loss hinge -- "primal needs a smooth loss" "--loss squared-hinge"
   refused 2 --solver cmls --loss hinge -- "cmls needs the squared hinge" "--loss squared-hinge"
   refused 2 --solver cmls --keep-state -- "cmls needs no state"
   refused 2 --solver cmls --loss logistic -- "use --solver dual, average, subsample, newton or primal"
@@ -61,7 +61,7 @@ refused() {
 
 @test "crammer-singer takes no other loss, no single label and no other solver" {
   before=$(ls)
-  refused 2 --multiclass both -- "--multiclass 'both' is not one-vs-rest or crammer-singer"
+  refused 2 --multiclass both -- "--multiclass 'both' is not one-vs-rest, crammer-singer or softmax"
   refused 2 --multiclass crammer-singer --loss logistic -- "has a loss of its own. Leave out --loss."
   refused 2 --multiclass crammer-singer --positive 1 -- "Leave out --positive."
   for option in "--cache-fraction 0.5" "--inner 2" "--schedule fixed" "--blocks 2" "--solver pegasos" "--step 2" "--order once"; do
@@ -69,6 +69,17 @@ refused() {
   done
   run linblock train good.svm -o m --multiclass crammer-singer --loss hinge --solver dual
   expect 0 "certified"
+}
+
+@test "softmax takes the logistic loss alone, which need not be named" {
+  before=$(ls)
+  refused 2 --multiclass softmax --loss hinge -- "has a loss of its own. Leave out --loss."
+  refused 2 --multiclass softmax --calibrate 0.2 -- "a logistic model has probabilities of its own"
+  refused 2 --multiclass softmax --keep-state -- "softmax needs no state"
+  run linblock train good.svm -o m --multiclass softmax
+  expect 0 "certified"
+  run linblock train good.svm -o m --multiclass softmax --loss logistic --free-bias --warm m
+  expect 0 "starting from the weights of 'm'"
 }
 
 @test "options that would be ignored are refused" {
@@ -85,7 +96,7 @@ refused() {
   run linblock train good.svm -o m --schedule fixed --blocks 1 --block-order sequential --inner 2 --cache-fraction 0
   expect 0 "certified"
   run linblock train good.svm -o m --solver pegasos --step 2 --max-passes 2
-  expect 0 "not certified"
+  expect 0 "not converged: pegasos computes no bound"
 }
 
 @test "a number of passes that is none is refused" {
@@ -127,7 +138,7 @@ refused() {
   [ ! -e m.checkpoint ]
 }
 
-@test "a model that cannot be saved leaves no half of it, and the same command goes on" {
+@test "a model that cannot be saved leaves no half of it, and the same command resumes" {
   linblock generate documents -o train.svm --rows 5000 --features 500 --nonzeros 20 -q
   linblock pack train.svm -o s -q --chunk-bytes 16K
   options="--tolerance 1e-4 --inner 1 --checkpoint-seconds 0"
@@ -138,12 +149,12 @@ refused() {
   [ ! -e m.new ]
   [ ! -e m ]
   run linblock train s -o m $options
-  expect 0 "going on from the checkpoint" "certified within"
+  expect 0 "resuming from the checkpoint" "converged: gap"
   cmp whole m
   [ ! -e m.checkpoint ]
 }
 
-@test "weights of all classes that do not fit the memory are refused with the numbers" {
+@test "weights of all classes that do not fit in memory are refused with the numbers" {
   printf '1 1:1\n2 2:1\n3 2000000:1\n4 3:1\n' >wide.svm
   run linblock train wide.svm -o m --multiclass crammer-singer --memory 32M
   expect 6 "weights of 2,000,001 features for each of 4 classes 31 MB" "--memory allows 32 MB"
@@ -159,4 +170,10 @@ refused() {
   expect 2 "--batch '0' is not auto or a whole number from 1 to 512"
   run linblock train good.svm -o model --solver newton --batch 8
   expect 2 "--batch is for --solver dual"
+}
+
+@test "softmax is refused with a solver beside it, dual too" {
+  run linblock train good.svm -o m --multiclass softmax --solver dual
+  expect 2 "--multiclass softmax is a solver of its own" "eave out --solver"
+  linblock train good.svm -o m --multiclass softmax -q
 }

@@ -96,8 +96,8 @@ class PageTest(unittest.TestCase):
         self.one(selector).click()
 
     def background(self):
-        colour = self.browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-        return sum(int(part) for part in colour[4:-1].split(",")) / 3
+        color = self.browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in color[4:-1].split(",")) / 3
 
     def test_every_pass_is_a_point_of_its_curve(self):
         for title in ("Gap", "Test accuracy", "Objective"):
@@ -187,8 +187,8 @@ class PageTest(unittest.TestCase):
 
     def test_results_plan_and_command_are_there_in_words(self):
         page = self.one("body").text
-        self.assertIn(f"Certified within {three(100 * self.trace[-1]['gap'])}% of the best possible objective.", page)
-        self.assertIn("Not certified: its method gives no bound.", page)
+        self.assertIn(f"Converged: gap {three(100 * self.trace[-1]['certified_gap'])}% (tolerance ", page)
+        self.assertIn("Not converged: its method computes no bound (tolerance ", page)
         self.assertIn("not ended", page)
         self.assertIn(self.trace[0]["plan"]["words"], page)
         self.assertIn("train data.svm -o dual --trace dual.jsonl", page)
@@ -253,7 +253,64 @@ class PageTest(unittest.TestCase):
         (self.folder / "unknown.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in (self.trace[0], unknown)))
         self.linblock("report", "unknown.jsonl", "-o", "unknown.html", "-q")
         self.browser.get((self.folder / "unknown.html").as_uri())
-        self.assertIn("not ended: not certified: no bound is known yet", self.one("body").text)
+        self.assertIn("not ended: no bound is known yet", self.one("body").text)
+
+    def test_every_chart_of_runs_has_a_legend(self):
+        for title in ("Gap", "Test accuracy", "Objective", "Memory held"):
+            names = self.chart(title).find_element("xpath", "..").find_elements("css selector", ".legend li")
+            drawn = self.chart(title).find_elements("css selector", "path.curve")
+            self.assertEqual(len(names), len(drawn), title)
+            self.assertIn("dual", [name.text for name in names])
+        self.press('button.run[data-run="0"]')
+        self.assertNotIn("dual", [name.text for name in self.browser.find_elements("css selector", "#progress .legend li")])
+
+    def test_objectives_are_shown_by_their_distance_from_the_best_bound(self):
+        from selenium.webdriver.common.keys import Keys
+
+        bound = max(line["dual"] for line in [*self.passes, self.trace[-1]] if line["dual"] is not None and line.get("certified", True))
+        labels = [label.text for label in self.chart("Objective").find_elements("css selector", "text")]
+        self.assertTrue(any(label.endswith("%") for label in labels), labels)
+        values = [(line["primal"] - bound) / bound for line in self.passes]
+        heights = [y for _, y in self.curve("Objective")]
+        for (better, low), (worse, high) in zip(zip(values, heights), zip(values[1:], heights[1:])):
+            self.assertEqual(better > worse, low < high)
+        self.chart("Objective").send_keys(Keys.ARROW_RIGHT)
+        self.assert_tip_is_of(self.passes[0])
+
+    def test_figures_and_charts_can_be_saved(self):
+        saved = self.browser.execute_script("""
+            const saved = [];
+            URL.createObjectURL = blob => { saved.push(blob); return "#"; };
+            HTMLAnchorElement.prototype.click = function () { saved.push(this.download); };
+            document.getElementById("csv").click();
+            document.querySelector(".tools button").click();
+            window.saved = saved;
+            return Promise.all(saved.map(item => item instanceof Blob ? item.text() : item));""")
+        text, name, drawing, drawing_name = saved
+        self.assertEqual((name, drawing_name), ("passes.csv", "gap.svg"))
+        rows = text.strip().split("\n")
+        self.assertEqual(rows[0].split(",")[:3], ["run", "pass", "seconds"])
+        self.assertEqual(len([row for row in rows if row.startswith("dual,")]), len(self.passes))
+        self.assertAlmostEqual(float(rows[1].split(",")[4]) / self.passes[0]["primal"], 1, delta=1e-5)
+        self.assertTrue(drawing.startswith("<svg"))
+        self.assertIn("stroke: rgb", drawing)
+
+    def test_a_phone_shows_every_figure_of_the_table(self):
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+        try:
+            cells = self.browser.find_elements("css selector", "#runs td")
+            self.assertGreater(len(cells), 5)
+            for cell in cells:
+                self.assertLessEqual(cell.rect["x"] + cell.rect["width"], 420)
+            label = self.browser.execute_script("return getComputedStyle(arguments[0], '::before').content", cells[1])
+            self.assertIn("result", label)
+            self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth"), 420)
+            ticks = [text.text for text in self.chart("Gap").find_elements("css selector", "text[text-anchor=middle]")]
+            self.assertGreater(len(ticks), 2, ticks)
+            SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+            self.browser.save_screenshot(str(SCREENSHOTS / "report-phone.png"))
+        finally:
+            self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def test_nothing_is_loaded_but_the_page(self):
         messages = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]

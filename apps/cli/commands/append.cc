@@ -12,8 +12,8 @@ void add_append(Parser& parser, Session& session) {
   command.examples(
       "  linblock append days.store day-8.svm.gz\n"
       "  linblock append days.store day-9.svm --weights day-9.weights\n\n"
-      "Readers that are at work go on with what they opened; the rows are there for whoever opens the store\n"
-      "next. The store keeps its options: normalisation, codec, feature numbering, index base.\n"
+      "Running readers keep the version that they opened; the rows are there for whoever opens the store\n"
+      "next. The store keeps its options: normalization, codec, feature numbering, index base.\n"
       "An index that was fresh gets trees for the new rows.");
   command.run([request, &session] { run_pack(*request, session, true); });
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/team.h"
 #include "cli/parser.h"
 #include "cli/show/terminal.h"
 #include "learn/examples.h"
@@ -37,11 +38,17 @@ void add_cv(Parser& parser, Session& session);
 void add_tune(Parser& parser, Session& session);
 void add_predict(Parser& parser, Session& session);
 void add_evaluate(Parser& parser, Session& session);
+void add_weights(Parser& parser, Session& session);
+void add_diff(Parser& parser, Session& session);
+void add_convert(Parser& parser, Session& session);
 void add_report(Parser& parser, Session& session);
+void add_help(Parser& parser);
+// Of 'linblock help TOPIC'; other words there are commands.
+bool is_topic(std::string_view name);
 
 // Options that several commands share, under one name and one meaning.
 void add_memory_option(Command& command, uint64_t& bytes);
-void add_threads_option(Command& command, size_t& threads);
+void add_threads_option(Command& command, Team& team);
 // -q
 void add_quiet_option(Command& command, Session& session, const std::string& help = "Print errors only");
 void add_json_option(Command& command, Session& session);

@@ -9,12 +9,12 @@ namespace linblock::cli {
 
 namespace {
 
-struct Request {
+struct CompactRequest {
   std::string store;
   CompactOptions options;
 };
 
-void run_compact(const Request& request, Session& session) {
+void run_compact(const CompactRequest& request, Session& session) {
   ProgressBar bar(session.terminal, "compacting");
   CompactContext context{.stop = &session.stop};
   context.observer = [&](uint64_t bytes, uint64_t total) { bar.update(bytes, total, "read"); };
@@ -41,7 +41,7 @@ void run_compact(const Request& request, Session& session) {
                   grouped(report.segments_before), report.segments_before == 1 ? "segment" : "segments",
                   grouped(report.removed_rows), human_bytes(report.bytes_before), human_bytes(report.bytes), seconds,
                   human_bytes(peak_resident_bytes())));
-  session.terminal.say(fmt::format("next: linblock info {}", request.store));
+  session.terminal.offer(fmt::format("linblock info {}", request.store));
 }
 
 }  // namespace
@@ -49,17 +49,17 @@ void run_compact(const Request& request, Session& session) {
 void add_compact(Parser& parser, Session& session) {
   Command command = parser.add("compact", "Rewrite a store as one segment, without its removed rows");
   if (!command.wanted()) return;
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<CompactRequest>();
   command.argument("STORE", "The store to rewrite", request->store);
   add_memory_option(command, request->options.memory_bytes);
-  add_threads_option(command, request->options.threads);
+  add_threads_option(command, request->options.team);
   add_json_option(command, session);
   add_quiet_option(command, session);
   command.examples(
       "  linblock compact days.store\n"
       "  linblock compact days.store --memory 64M\n\n"
       "Rows keep their ids, labels, weights and features. It takes as much disk space again until it is done;\n"
-      "killed before that, the store is as it was. Readers that are at work go on with what they opened.");
+      "killed before that, the store is as it was. Running readers keep the version that they opened.");
   command.run([request, &session] { run_compact(*request, session); });
 }
 

@@ -3,6 +3,7 @@
 #include "cli/learning.h"
 #include "cli/show/evaluation.h"
 #include "cli/show/print_json.h"
+#include "cli/show/verdict.h"
 #include "learn/checkpoint_directory.h"
 #include "learn/cross_validate.h"
 
@@ -15,10 +16,10 @@ void print_json(const CrossValidation& result, double seconds) {
   Json json = {{"accuracy", spread.mean}, {"deviation", spread.deviation}};
   json["folds"] = Json::array();
   for (const FoldResult& fold : result.folds) {
-    Json one = {{"rows", fold.rows}, {"accuracy", fold.rows > 0 ? Json(fold.accuracy()) : Json(nullptr)}};
-    if (fold.auc) one["auc"] = *fold.auc;
-    if (!fold.learned_without.empty()) one["learned_without"] = fold.learned_without;
-    json["folds"].push_back(one);
+    Json item = {{"rows", fold.rows}, {"accuracy", fold.rows > 0 ? Json(fold.accuracy()) : Json(nullptr)}};
+    if (fold.auc) item["auc"] = *fold.auc;
+    if (!fold.learned_without.empty()) item["learned_without"] = fold.learned_without;
+    json["folds"].push_back(item);
   }
   json.update(evaluation_json(result.pooled));
   json["accuracy"] = spread.mean;
@@ -61,11 +62,13 @@ void run_cv(TrainRequest& request, uint32_t folds, Session& session) {
           fmt::format("fold {} holds out all rows with label {}, so its model has never seen one: use fewer folds or "
                       "another --seed",
                       i + 1, label));
-  session.terminal.say(summary_words(result.summary, request.resources.memory_bytes, seconds));
+  say_result(result.summary, request, session.terminal, seconds);
+  warn_if_useless(result.pooled.accuracy(), result.pooled.baseline(), session.terminal);
   if (session.json)
     print_json(result, seconds);
   else
     print_text(result);
+  check_converged(result.summary, request);
 }
 
 }  // namespace

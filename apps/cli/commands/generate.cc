@@ -10,17 +10,17 @@ namespace linblock::cli {
 void add_generate(Parser& parser, Session& session) {
   Command command = parser.add("generate", "Make synthetic svmlight text to try things on");
   if (!command.wanted()) return;
-  struct Request {
+  struct GenerateRequest {
     GenerateOptions options;
     std::string kind;
     std::string output;
   };
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<GenerateRequest>();
   GenerateOptions& options = request->options;
   command.argument("KIND", "documents (sparse, Zipf), dense, or clusters", request->kind);
   command.required("-o,--output", "FILE", "The file to write, - for standard output", request->output);
   command.settings(settings_of(options));
-  add_threads_option(command, options.threads);
+  add_threads_option(command, options.team);
   add_quiet_option(command, session);
   command.examples(
       "  linblock generate documents -o docs.svm --rows 320000 --features 1000000\n"
@@ -56,7 +56,7 @@ void add_generate(Parser& parser, Session& session) {
     if (!to_file) return;
     session.terminal.say(
         fmt::format("wrote {} rows, {}, in {:.2f} s", grouped(chosen.rows), human_bytes(written), seconds));
-    session.terminal.say(fmt::format("next: linblock pack {} -o {}.store", request->output, request->output));
+    session.terminal.offer(fmt::format("linblock pack {} -o {}.store", request->output, request->output));
   });
 }
 

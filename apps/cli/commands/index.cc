@@ -9,7 +9,7 @@ namespace linblock::cli {
 
 namespace {
 
-struct Request {
+struct IndexRequest {
   std::string store;
   ForestOptions options;
 };
@@ -37,7 +37,7 @@ void print_json(const std::string& store, const MetricForest& forest, const Fore
   print_line(summary);
 }
 
-void run_index(const Request& request, Session& session) {
+void run_index(const IndexRequest& request, Session& session) {
   const Store rows = Store::open(request.store);
   ProgressBar bar(session.terminal, "indexing");
   ForestContext context{.stop = &session.stop};
@@ -66,21 +66,20 @@ void run_index(const Request& request, Session& session) {
                                    report.trees == 1 ? "tree" : "trees", grouped(report.rows_per_tree), report.seconds,
                                    human_bytes(peak_resident_bytes())));
   session.terminal.say(fmt::format("{}: {}", forest.pages().path(), what));
-  session.terminal.say(fmt::format("next: linblock train {} --solver indexed -o model", request.store));
+  session.terminal.offer(fmt::format("linblock train {} --solver indexed -o model", request.store));
 }
 
 }  // namespace
 
 void add_index(Parser& parser, Session& session) {
-  Command command =
-      parser.add("index", "Keep an index of a store's rows beside them: rows that point the same way, in pages");
+  Command command = parser.add("index", "Keep an index of a store's rows beside them, for --solver indexed");
   if (!command.wanted()) return;
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<IndexRequest>();
   ForestOptions& options = request->options;
   command.argument("STORE", "The store to index", request->store);
   command.settings(settings_of(options));
   add_memory_option(command, options.memory_bytes);
-  add_threads_option(command, options.threads);
+  add_threads_option(command, options.team);
   add_json_option(command, session);
   add_quiet_option(command, session);
   command.examples(
@@ -90,7 +89,7 @@ void add_index(Parser& parser, Session& session) {
       "The index is in train.store/index: all rows once more, about as large as the store. Options that are not given\n"
       "are those of the index that is there. After 'linblock append' it only gets trees for the new rows (append does "
       "so\n"
-      "itself where the index was fresh). Rows removed or compacted make it stale: 'linblock info' says so, and this\n"
+      "itself where the index was fresh). Rows removed or compacted make it stale: 'linblock info' shows it, and this\n"
       "makes it again. Killed before the end, the index is absent or as it was.");
   command.run([request, &session] { run_index(*request, session); });
 }

@@ -137,6 +137,10 @@ void print_json(const Store& store) {
                   {"frequent_features", info.frequent_features},
                   {"normalized", info.normalized},
                   {"weighted", info.weighted}};
+  if (info.values) {
+    summary["mean_squared_length"] = info.values->squares / static_cast<double>(std::max<uint64_t>(info.rows, 1));
+    summary["negative_values"] = info.values->negative;
+  }
   if (info.axis == Axis::rows) {
     summary["index"] = index_json(store);
     summary["columns"] = columns_json(store);

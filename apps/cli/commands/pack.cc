@@ -13,7 +13,7 @@ namespace linblock::cli {
 
 void add_reading_options(Command& command, PackRequest& request, Session& session) {
   add_memory_option(command, request.options.memory_bytes);
-  add_threads_option(command, request.options.threads);
+  add_threads_option(command, request.options.team);
   command.settings(settings_in(PackOptions::text_options(), request.options));
   add_json_option(command, session);
   add_quiet_option(command, session);
@@ -41,7 +41,7 @@ void extend_index(const PackRequest& request, Session& session) {
   try {
     const ForestReport report =
         build_forest(Store::open(request.store),
-                     {.memory_bytes = request.options.memory_bytes, .threads = request.options.threads}, context);
+                     {.memory_bytes = request.options.memory_bytes, .team = request.options.team}, context);
     bar.finish();
     session.terminal.say(fmt::format("the index has {} new {} for these rows, made in {:.2f} s", grouped(report.trees),
                                      report.trees == 1 ? "tree" : "trees", report.seconds));
@@ -111,7 +111,7 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
                            grouped(info.rows), grouped(info.features()), human_bytes(store.bytes()), bytes_per_nonzero,
                            codec_name(info.codec)));
   if (indexed) extend_index(request, session);
-  terminal.say(fmt::format("next: linblock info {}", request.store));
+  terminal.offer(fmt::format("linblock info {}", request.store));
 }
 
 void add_pack(Parser& parser, Session& session) {

@@ -21,6 +21,7 @@ struct PredictRequest {
   bool scores = false;
   bool probability = false;
   uint64_t memory_bytes = 0;
+  Team team = 1;
 };
 
 void append_number(double number, std::string& to) {
@@ -57,7 +58,6 @@ Model load(const std::string& path, const Session& session) {
 }
 
 void run_predict(const PredictRequest& request, Session& session) {
-  constexpr size_t kPiece = size_t{256} << 10;
   const Model model = load(request.model, session);
   if (request.probability && !model.has_probability())
     fail(ErrorKind::usage,
@@ -70,38 +70,35 @@ void run_predict(const PredictRequest& request, Session& session) {
     Outputs(read).add_text(request.output, "--output");
   }
   File file = request.output.empty() ? File::standard_output() : File::create_output(request.output);
-  std::string lines;
-  const auto flush = [&] {
-    file.write_next({reinterpret_cast<const unsigned char*>(lines.data()), lines.size()});
-    lines.clear();
+  const auto write = [&](const std::string& text) {
+    file.write_next({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
   };
   if (request.probability) {
-    lines = "labels";
-    for (const int32_t label : model.labels) lines += fmt::format(" {}", label);
-    lines += '\n';
+    std::string names = "labels";
+    for (const int32_t label : model.labels) names += fmt::format(" {}", label);
+    write(names + '\n');
   }
-  std::vector<double> shares(model.labels.size());
-  const auto write = [&](const Decision& decision) {
-    lines += std::to_string(decision.predicted);
+  const auto append = [&](const Decision& decision, std::string& to) {
+    to += std::to_string(decision.predicted);
     if (request.scores)
       for (const double score : decision.decisions) {
-        lines += ' ';
-        append_number(score, lines);
+        to += ' ';
+        append_number(score, to);
       }
     if (request.probability) {
+      std::vector<double> shares(model.labels.size());
       model.probabilities(decision.decisions, shares);
       for (const double share : shares) {
-        lines += ' ';
-        append_number(share, lines);
+        to += ' ';
+        append_number(share, to);
       }
     }
-    lines += '\n';
-    if (lines.size() >= kPiece) flush();
+    to += '\n';
   };
   ProgressBar bar(session.terminal, "predicting");
-  const ApplyReport report = apply_model(model, request.inputs, request.memory_bytes, write, reading(bar, session));
+  const ApplyReport report =
+      predict(model, request.inputs, request.memory_bytes, request.team, append, write, reading(bar, session));
   bar.finish();
-  flush();
   file.close();
   say_ignored(report.unknown_features, session);
   if (!request.output.empty())
@@ -115,6 +112,7 @@ void run_evaluate(const PredictRequest& request, Session& session) {
   bar.finish();
   say_ignored(result.report.unknown_features, session);
   say_unknown_labels(model, result, session);
+  warn_if_useless(result.accuracy(), result.baseline(), session.terminal);
   if (session.json)
     print_line(evaluation_json(result));
   else
@@ -134,6 +132,7 @@ void add_predict(Parser& parser, Session& session) {
   command.flag("--scores", "Write the decision values behind each label", request->scores);
   command.flag("--probability", "Write probabilities (logistic and calibrated models)", request->probability);
   add_memory_option(command, request->memory_bytes);
+  add_threads_option(command, request->team);
   add_quiet_option(command, session);
   command.examples(
       "  linblock predict model test.svm -o labels.txt\n"
@@ -144,7 +143,7 @@ void add_predict(Parser& parser, Session& session) {
 }
 
 void add_evaluate(Parser& parser, Session& session) {
-  Command command = parser.add("evaluate", "How good a model is on labelled text or a store");
+  Command command = parser.add("evaluate", "How good a model is on labeled text or a store");
   if (!command.wanted()) return;
   auto request = std::make_shared<PredictRequest>();
   command.argument("MODEL", "A model of linblock or LIBLINEAR", request->model);

@@ -14,24 +14,24 @@ namespace linblock::cli {
 
 namespace {
 
-struct Request {
+struct RemoveRequest {
   std::string store;
   std::string rows;
   uint64_t segment = 0;
-  size_t threads = 1;
+  Team team = 1;
 
   static constexpr auto options() {
     return std::tuple{
-        option("segment", &Request::segment, "N",
+        option("segment", &RemoveRequest::segment, "N",
                "Remove what one pack or append added; 'linblock info' shows the numbers (default: none)"),
-        option("rows", &Request::rows, "FILE",
+        option("rows", &RemoveRequest::rows, "FILE",
                "Remove the rows of a file with one row id per line, from 0 in the order of the input; - is standard "
                "input")};
   }
 };
 
 // Ids where a file of ids belongs.
-void check_rows(const Request& request) {
+void check_rows(const RemoveRequest& request) {
   std::string ids = request.rows;
   if (ids.find_first_not_of("0123456789,:-") != std::string::npos || !std::isdigit(static_cast<unsigned char>(ids[0])))
     return;
@@ -44,9 +44,9 @@ void check_rows(const Request& request) {
        request.rows, command, ids, request.store);
 }
 
-void run_remove(const Request& request, Session& session) {
+void run_remove(const RemoveRequest& request, Session& session) {
   ProgressBar bar(session.terminal, "removing");
-  RemoveContext context{.threads = request.threads, .stop = &session.stop};
+  RemoveContext context{.team = request.team, .stop = &session.stop};
   context.observer = [&](uint64_t bytes, uint64_t total) { bar.update(bytes, total, "of the rows concerned"); };
   const RemoveReport report = request.rows.empty() ? remove_segment(request.store, request.segment, context)
                                                    : remove_rows(request.store, read_row_list(request.rows), context);
@@ -66,11 +66,10 @@ void run_remove(const Request& request, Session& session) {
                                    grouped(report.nonzeros), seconds));
   session.terminal.say(fmt::format("{}: {} rows are left", request.store, grouped(info.rows)));
   if (info.removed.rows > 0)
-    session.terminal.say(
-        fmt::format("next: linblock compact {}, to make the files smaller ({} removed rows are in them)", request.store,
-                    grouped(info.removed.rows)));
+    session.terminal.offer(fmt::format("linblock compact {}, to make the files smaller ({} removed rows are in them)",
+                                       request.store, grouped(info.removed.rows)));
   else
-    session.terminal.say(fmt::format("next: linblock info {}", request.store));
+    session.terminal.offer(fmt::format("linblock info {}", request.store));
 }
 
 }  // namespace
@@ -78,18 +77,18 @@ void run_remove(const Request& request, Session& session) {
 void add_remove(Parser& parser, Session& session) {
   Command command = parser.add("remove", "Take rows out of a store: a whole segment, or rows by their ids");
   if (!command.wanted()) return;
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<RemoveRequest>();
   command.argument("STORE", "The store to take rows out of", request->store);
   command.settings(settings_of(*request));
   command.exclude("--rows", "--segment");
-  add_threads_option(command, request->threads);
+  add_threads_option(command, request->team);
   add_json_option(command, session);
   add_quiet_option(command, session);
   command.examples(
       "  linblock remove days.store --segment 1\n"
       "  linblock remove train.store --rows outliers.txt\n"
       "  seq 0 99 | linblock remove train.store --rows -\n\n"
-      "Readers that are at work go on with what they opened. Ids are never given out again, so the other rows\n"
+      "Running readers keep the version that they opened. Ids are never given out again, so the other rows\n"
       "keep theirs. Rows removed by id stay in the files, out of sight, until 'linblock compact'.");
   command.run([request, command, &session] {
     if (!command.given("--segment") && request->rows.empty())

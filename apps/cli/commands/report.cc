@@ -9,12 +9,12 @@ namespace linblock::cli {
 
 namespace {
 
-struct Request {
+struct ReportRequest {
   std::vector<std::string> traces;
   std::string output;
 };
 
-void run_report(const Request& request, const Session& session) {
+void run_report(const ReportRequest& request, const Session& session) {
   Outputs(request.traces).add_page(request.output);
   std::vector<TraceRun> runs;
   for (const std::string& trace : request.traces) {
@@ -43,7 +43,7 @@ void run_report(const Request& request, const Session& session) {
 void add_report(Parser& parser, Session& session) {
   Command command = parser.add("report", "Show traces of training as one page of HTML");
   if (!command.wanted()) return;
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<ReportRequest>();
   command.arguments("TRACE", "What 'linblock train --trace FILE' wrote; several are laid over each other",
                     request->traces);
   command.required("-o,--output", "FILE", "The page to write", request->output);

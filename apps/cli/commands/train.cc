@@ -5,8 +5,10 @@
 #include "base/own_files.h"
 #include "base/snapshot.h"
 #include "cli/learning.h"
+#include "cli/show/evaluation.h"
 #include "cli/show/outputs.h"
 #include "cli/show/print_json.h"
+#include "cli/show/verdict.h"
 #include "learn/checkpoint_directory.h"
 #include "learn/state.h"
 #include "learn/truncated_json.h"
@@ -17,13 +19,15 @@ namespace {
 
 void print_json(const TrainReport& report, double total_seconds) {
   Json json = summary_json(report.info, report.summary, report.pack_seconds, total_seconds);
-  if (report.test) json["test"] = {{"accuracy", report.test->accuracy()}, {"rows", report.test->rows}};
+  if (report.test)
+    json["test"] = {
+        {"accuracy", report.test->accuracy()}, {"rows", report.test->rows}, {"baseline", report.test->baseline}};
   const std::vector<Certificate>& certificates = report.summary.certificates;
   for (size_t i = 0; i < certificates.size() && certificates.size() > 1; ++i) {
     json["tasks"].push_back({{"label", report.model.labels[i]},
                              {"primal", certificates[i].primal},
                              {"dual", certificates[i].dual},
-                             {"gap", certificates[i].gap()}});
+                             {"certified_gap", certificates[i].gap()}});
     add_truncated(report.summary, i, json["tasks"].back());
   }
   print_line(json);
@@ -32,9 +36,12 @@ void print_json(const TrainReport& report, double total_seconds) {
 }  // namespace
 
 // What was trained is not lost with the disk that is full: it says how it is had without training from the beginning.
-void save_or_explain(const TrainRequest& request, const Team& team, TrainReport& report, const std::string& state) {
+void save_or_explain(const TrainRequest& request, const Team& team, TrainReport& report, const std::string& state,
+                     const Terminal& terminal) {
   try {
     save_trained(request.model, request.options, report, team);
+    if (const std::string warning = liblinear_warning(report.model); !warning.empty())
+      terminal.say("warning: " + warning);
   } catch (const PartlySaved&) {
     throw;
   } catch (const Error& error) {
@@ -62,23 +69,34 @@ void run_train(TrainRequest& request, Session& session) {
     lock.emplace(FileLock::acquire_temporary(model_lock_path(request.model), "training", request.model));
     directory.emplace(checkpoint, !request.checkpoint.folder.empty());
   }
-  TrainReport report = train(options, context, watching.observer(), request.dry_run);
-  if (request.dry_run) return;
-  save_or_explain(request, context.team, report, context.checkpoint.path);
-  // A state of the model that was replaced is not this one's.
-  const std::string state = state_path(request.model);
-  if (!request.state.keep_state && path_kind(state) == PathKind::file && file_begins_as(state, kSnapshotFamily))
-    remove_file(state);
+  const bool resumes = path_kind(context.checkpoint.path) != PathKind::absent;
+  TrainReport report;
+  try {
+    report = train(options, context, watching.observer(), request.dry_run);
+  } catch (const Error& error) {
+    // The same command would be refused again, and another one, which helps, must not find its checkpoint.
+    if (error.kind() == ErrorKind::input && directory && !resumes) directory->forget();
+    throw;
+  }
+  if (request.dry_run) {
+    if (session.json) print_line(Json{{"plan", report.summary.plan.describe()}});
+    return;
+  }
+  save_or_explain(request, context.team, report, context.checkpoint.path, terminal);
+  if (!request.state.keep_state) forget_state(request.model);
   directory->forget();
   const double seconds = clock.seconds();
   watching.trace().end(report.summary, seconds, report.test ? std::optional(report.test->accuracy()) : std::nullopt,
                        context.team);
-  terminal.say(summary_words(report.summary, request.resources.memory_bytes, seconds));
-  if (report.test)
-    terminal.say(
-        fmt::format("test accuracy {} ({} rows)", percent(report.test->accuracy()), grouped(report.test->rows)));
+  say_result(report.summary, request, terminal, seconds);
+  if (report.test) {
+    terminal.say(fmt::format("test accuracy {} ({} rows), baseline {}", percent(report.test->accuracy()),
+                             grouped(report.test->rows), percent(report.test->baseline)));
+    warn_if_useless(report.test->accuracy(), report.test->baseline, terminal);
+  }
   if (session.json) print_json(report, seconds);
-  terminal.say(fmt::format("next: linblock predict {} DATA.svm", request.model));
+  terminal.offer(fmt::format("linblock predict {} DATA.svm", request.model));
+  check_converged(report.summary, request);
 }
 
 }  // namespace
@@ -93,7 +111,7 @@ void add_train(Parser& parser, Session& session) {
   command.repeated("--test", "INPUT", "Text or a store to test on, after each pass and at the end", options.test);
   command.option("--trace", "FILE", "Write what each block and pass took and reached, as lines of JSON",
                  request->trace);
-  command.settings(model_settings(*request), "Model");
+  command.settings(model_settings(*request), "Model", Command::Shown::in_all);
   command.flag("--dry-run", "Show the plan and stop", request->dry_run);
   command.examples(
       "  linblock train train.svm -o model\n"
@@ -104,7 +122,7 @@ void add_train(Parser& parser, Session& session) {
       "  linblock append days.store tuesday.svm\n"
       "  linblock train days.store -o tuesday --warm monday --keep-state\n"
       "  linblock train days.store -o exact --warm tuesday --solver newton --tolerance 1e-6\n\n"
-      "More than two classes are trained one against the rest, all of them in the same reading of the data.");
+      "More than two classes are trained one-vs-rest, all in the same pass over the data.");
   command.run([request, &session] { run_train(*request, session); });
 }
 

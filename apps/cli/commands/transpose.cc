@@ -12,13 +12,13 @@ namespace linblock::cli {
 
 namespace {
 
-struct Request {
+struct TransposeRequest {
   std::string store;
   bool force = false;
   TransposeOptions options;
 };
 
-void print_json(const Request& request, bool changed, const TransposeReport& report) {
+void print_json(const TransposeRequest& request, bool changed, const TransposeReport& report) {
   const Json summary = {{"store", request.store},    {"changed", changed},
                         {"columns", report.columns}, {"nonzeros", report.nonzeros},
                         {"bytes", report.bytes},     {"spilled_bytes", report.spilled_bytes},
@@ -26,7 +26,7 @@ void print_json(const Request& request, bool changed, const TransposeReport& rep
   print_line(summary);
 }
 
-void run_transpose(Request& request, Session& session) {
+void run_transpose(TransposeRequest& request, Session& session) {
   const Store rows = Store::open(request.store);
   expect_rows(rows.info(), request.store);
   const ColumnsState state = [&] {
@@ -64,7 +64,7 @@ void run_transpose(Request& request, Session& session) {
       grouped(rows.info().rows), grouped(report.columns), grouped(report.nonzeros), human_bytes(report.bytes),
       report.seconds, human_bytes(peak_resident_bytes()),
       report.spilled_bytes == 0 ? "" : fmt::format(", {} through files", human_bytes(report.spilled_bytes))));
-  session.terminal.say(fmt::format("next: linblock train {} --solver primal -o model", request.store));
+  session.terminal.offer(fmt::format("linblock train {} --solver primal -o model", request.store));
 }
 
 }  // namespace
@@ -73,10 +73,10 @@ void add_transpose(Parser& parser, Session& session) {
   Command command =
       parser.add("transpose", "Keep a store's feature columns beside its rows, for solvers that work on them");
   if (!command.wanted()) return;
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<TransposeRequest>();
   command.argument("STORE", "The store to transpose", request->store);
   add_memory_option(command, request->options.memory_bytes);
-  add_threads_option(command, request->options.threads);
+  add_threads_option(command, request->options.team);
   command.settings(settings_of(request->options));
   command.flag("--force", "Make the columns again though they are fresh", request->force);
   add_json_option(command, session);
@@ -84,9 +84,9 @@ void add_transpose(Parser& parser, Session& session) {
   command.examples(
       "  linblock transpose train.store\n"
       "  linblock transpose train.store --memory 64M --codec zstd\n\n"
-      "The columns are in train.store/columns. Entries that do not fit the memory go through files there (12 bytes a\n"
+      "The columns are in train.store/columns. Entries that do not fit in memory go through files there (12 bytes a\n"
       "nonzero), which are gone at the end. Killed before that, the columns are absent or as they were. Columns are\n"
-      "stale once rows are appended, removed or compacted: 'linblock info' says so, and this makes them again.");
+      "stale once rows are appended, removed or compacted: 'linblock info' shows it, and this makes them again.");
   command.run([request, &session] { run_transpose(*request, session); });
 }
 

@@ -6,8 +6,10 @@
 
 #include "base/file.h"
 #include "cli/learning.h"
+#include "cli/show/evaluation.h"
 #include "cli/show/outputs.h"
 #include "cli/show/print_json.h"
+#include "cli/show/verdict.h"
 #include "learn/checkpoint_directory.h"
 #include "learn/stages.h"
 
@@ -24,59 +26,80 @@ void print_json(const Tuning& tuning, const std::optional<TrainReport>& final, d
   const TunedCost& best = tuning.costs[tuning.best];
   Json json = {{"best_cost", best.cost}, {"accuracy", best.accuracy}, {"deviation", best.deviation}};
   json["costs"] = Json::array();
-  for (const TunedCost& one : tuning.costs) {
-    json["costs"].push_back({{"cost", one.cost},
-                             {"accuracy", one.accuracy},
-                             {"deviation", one.deviation},
-                             {"passes", one.passes},
-                             {"seconds", one.seconds}});
-    if (one.auc > 0) json["costs"].back()["auc"] = one.auc;
+  for (const TunedCost& cost : tuning.costs) {
+    json["costs"].push_back({{"cost", cost.cost},
+                             {"accuracy", cost.accuracy},
+                             {"deviation", cost.deviation},
+                             {"passes", cost.passes},
+                             {"seconds", cost.seconds}});
+    if (cost.auc > 0) json["costs"].back()["auc"] = cost.auc;
   }
   json["ended"] = tuning.ended.empty() ? Json(nullptr) : Json(tuning.ended);
   Summary all = tuning.summary;
   if (final) add_summary(final->summary, all);
   json.update(summary_json(tuning.info, all, tuning.pack_seconds, seconds));
-  if (final) json["model"] = {{"passes", final->summary.passes}, {"gap", final->summary.largest_gap()}};
+  if (final) json["model"] = {{"passes", final->summary.passes}, {"certified_gap", final->summary.largest_gap()}};
   print_line(json);
 }
 
 // A line of the table as soon as it is known: tuning may take hours.
-void print_cost(const TunedCost& one, bool first) {
+void print_cost(const TunedCost& cost, bool first) {
   if (first) fmt::print("{:>14} {:>10} {:>10} {:>8} {:>9}\n", "cost", "accuracy", "deviation", "passes", "seconds");
-  fmt::print("{:>14.6g} {:>10} {:>10.2f} {:>8} {:>9.2f}\n", one.cost, percent(one.accuracy), 100 * one.deviation,
-             one.passes, one.seconds);
+  fmt::print("{:>14.6g} {:>10} {:>10.2f} {:>8} {:>9.2f}\n", cost.cost, percent(cost.accuracy), 100 * cost.deviation,
+             cost.passes, cost.seconds);
   std::fflush(stdout);
 }
 
 std::string best_words(const Tuning& tuning) {
   const TunedCost& best = tuning.costs[tuning.best];
   const auto equals = std::count_if(tuning.costs.begin(), tuning.costs.end(),
-                                    [&](const TunedCost& one) { return as_accurate(one, best); });
+                                    [&](const TunedCost& cost) { return as_accurate(cost, best); });
   return fmt::format("the best cost is {}, with accuracy {}{}", best.cost, percent(best.accuracy),
                      equals > 1 ? fmt::format(": the smallest of {} that have it", equals) : "");
 }
 
+// Equally good by the folds' spread, and simpler.
+std::string simpler_words(const Tuning& tuning) {
+  const TunedCost& best = tuning.costs[tuning.best];
+  const auto found = std::find_if(tuning.costs.begin(), tuning.costs.end(), [&](const TunedCost& cost) {
+    return cost.accuracy >= best.accuracy - best.deviation;
+  });
+  if (found->cost >= best.cost) return "";
+  return fmt::format("the smallest cost within one standard deviation of it is {}, with accuracy {}", found->cost,
+                     percent(found->accuracy));
+}
+
+// The accuracy of the most frequent label.
+double baseline_of(const StoreInfo& info, const std::optional<int32_t>& positive) {
+  uint64_t largest = 0;
+  for (const auto& [label, rows] : info.labels)
+    largest = std::max(largest, positive == label ? std::max(rows, info.rows - rows) : positive ? 0 : rows);
+  return static_cast<double>(largest) / static_cast<double>(std::max<uint64_t>(info.rows, 1));
+}
+
 // The command that trains what was tuned: on the store, so without what is said about text.
 std::string train_command(const Command& command, const std::string& store, double cost) {
-  constexpr std::array<std::string_view, 14> kNotForIt = {
-      "--folds", "--costs",        "--checkpoint", "--checkpoint-seconds", "--fresh", "--store",      "--weights",
-      "--json",  "--max-bad-rows", "--rejects",    "--chunk-bytes",        "--codec", "--index-base", "--normalize"};
+  constexpr std::array<std::string_view, 15> kNotForIt = {
+      "--folds",   "--costs",       "--checkpoint", "--checkpoint-seconds", "--fresh",
+      "--store",   "--weights",     "--json",       "--require-converged",  "--max-bad-rows",
+      "--rejects", "--chunk-bytes", "--codec",      "--index-base",         "--normalize"};
   std::string words = fmt::format("linblock train {} -o MODEL --cost {}", store, cost);
   for (const auto& [flag, value] : command.given_values())
     if (std::find(kNotForIt.begin(), kNotForIt.end(), flag) == kNotForIt.end())
-      words += fmt::format(" {} {}", flag, value);
+      words += value.empty() ? " " + flag : fmt::format(" {} {}", flag, value);
   return words;
 }
 
 // On all rows, with the best cost, from the mean of its folds.
-TrainReport train_best(TuneRequest& request, Tuning& tuning, const Context& context, TrainingView& watching) {
+TrainReport train_best(TuneRequest& request, Tuning& tuning, const Context& context, TrainingView& watching,
+                       const Terminal& terminal) {
   TrainRequest& train = request.train;
   train.options.cost = tuning.costs[tuning.best].cost;
   train.options.inputs = {tuning.store};
   Context last = context;
   last.checkpoint.path += ".final";
   TrainReport report = linblock::train(train.options, last, watching.observer(), false, std::move(tuning.start));
-  save_or_explain(train, context.team, report, context.checkpoint.path);
+  save_or_explain(train, context.team, report, context.checkpoint.path, terminal);
   return report;
 }
 
@@ -97,12 +120,12 @@ void run_tune(TuneRequest& request, const Command& command, Session& session) {
   CheckpointDirectory directory(checkpoint, !train.checkpoint.folder.empty());
   bool first = true;
   Tuning tuning = tune(train.options, request.tuning.folds, request.tuning.costs, context, watching.observer(),
-                       [&](const TunedCost& one) {
+                       [&](const TunedCost& cost) {
                          if (session.json)
-                           terminal.say(fmt::format("cost {:.6g}: accuracy {}, standard deviation {:.2f}", one.cost,
-                                                    percent(one.accuracy), 100 * one.deviation));
+                           terminal.say(fmt::format("cost {:.6g}: accuracy {}, standard deviation {:.2f}", cost.cost,
+                                                    percent(cost.accuracy), 100 * cost.deviation));
                          else
-                           print_cost(one, first);
+                           print_cost(cost, first);
                          first = false;
                        });
   if (!tuning.ended.empty()) terminal.say("no larger costs were tried: " + tuning.ended);
@@ -112,16 +135,20 @@ void run_tune(TuneRequest& request, const Command& command, Session& session) {
   else
     fmt::print("{}\n", best_words(tuning));
   std::fflush(stdout);
+  if (const std::string simpler = simpler_words(tuning); !simpler.empty()) terminal.say(simpler);
+  warn_if_useless(tuning.costs[tuning.best].accuracy, baseline_of(tuning.info, train.options.positive), terminal);
   if (!train.model.empty()) terminal.say(fmt::format("training with cost {}, on all rows:", best));
   std::optional<TrainReport> final;
-  if (!train.model.empty()) final = train_best(request, tuning, context, watching);
+  if (!train.model.empty()) final = train_best(request, tuning, context, watching, terminal);
   directory.forget();
   const double seconds = clock.seconds();
-  terminal.say(summary_words(final ? final->summary : tuning.summary, train.resources.memory_bytes, seconds));
+  const Summary& summary = final ? final->summary : tuning.summary;
+  say_result(summary, train, terminal, seconds);
   if (session.json) print_json(tuning, final, seconds);
-  terminal.say("next: " + (final ? fmt::format("linblock predict {} DATA.svm ({} was trained with cost {})",
-                                               train.model, train.model, best)
-                                 : train_command(command, tuning.store, best)));
+  terminal.offer(
+      final ? fmt::format("linblock predict {} DATA.svm ({} was trained with cost {})", train.model, train.model, best)
+            : train_command(command, tuning.store, best));
+  check_converged(summary, train);
 }
 
 }  // namespace

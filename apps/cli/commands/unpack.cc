@@ -10,12 +10,12 @@ namespace linblock::cli {
 void add_unpack(Parser& parser, Session& session) {
   Command command = parser.add("unpack", "Write a store as svmlight text again, in the order of the input");
   if (!command.wanted()) return;
-  struct Request {
+  struct UnpackRequest {
     std::string store;
     std::string output;
     std::string weights;
   };
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<UnpackRequest>();
   command.argument("STORE", "The store to write out", request->store);
   command.option("-o,--output", "FILE", "The file to write (default: standard output)", request->output);
   command.option("--weights", "FILE", "Also write the row weights, one a line", request->weights);

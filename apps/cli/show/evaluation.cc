@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/bytes.h"
-#include "cli/show/terminal.h"
 
 namespace linblock::cli {
 
@@ -39,10 +38,9 @@ Json evaluation_json(const Evaluation& result) {
   Json confusion = Json::array();
   for (const auto& [pair, rows] : result.confusion)
     confusion.push_back({{"label", pair.first}, {"predicted", pair.second}, {"rows", rows}});
-  Json json = {{"rows", result.rows},
-               {"accuracy", result.accuracy()},
-               {"macro_f1", result.macro_f1()},
-               {"per_class", classes},
+  Json json = {{"rows", result.rows},           {"accuracy", result.accuracy()},
+               {"baseline", result.baseline()}, {"balanced_accuracy", result.balanced_accuracy()},
+               {"macro_f1", result.macro_f1()}, {"per_class", classes},
                {"confusion", confusion}};
   json["auc"] = result.auc ? Json(*result.auc) : Json(nullptr);
   json["log_loss"] = result.log_loss ? Json(*result.log_loss) : Json(nullptr);
@@ -51,6 +49,8 @@ Json evaluation_json(const Evaluation& result) {
 
 void print_evaluation(const Evaluation& result) {
   fmt::print("accuracy {} ({} of {})\n", percent(result.accuracy()), grouped(result.correct), grouped(result.rows));
+  fmt::print("baseline {} (always {})\n", percent(result.baseline()), result.most_frequent());
+  fmt::print("balanced {}\n", percent(result.balanced_accuracy()));
   fmt::print("macro F1 {}\n", percent(result.macro_f1()));
   if (result.auc) fmt::print("AUC      {:.5f}\n", *result.auc);
   if (result.log_loss) fmt::print("log-loss {:.5f}\n", *result.log_loss);
@@ -59,6 +59,14 @@ void print_evaluation(const Evaluation& result) {
     fmt::print("{:>11} {:>10} {:>10} {:>10} {:>10}\n", label, grouped(quality.rows), percent(quality.precision()),
                percent(quality.recall()), percent(quality.f1()));
   if (result.classes.size() <= kMostTabled) print_confusion(result);
+}
+
+void warn_if_useless(double accuracy, double baseline, const Terminal& terminal) {
+  if (accuracy > baseline) return;
+  terminal.say(
+      fmt::format("warning: accuracy {} is no better than the baseline of {}, the most frequent label for every row; "
+                  "try another --cost, --class-weight balanced, or scaled features",
+                  percent(accuracy), percent(baseline)));
 }
 
 }  // namespace linblock::cli

@@ -22,9 +22,9 @@ constexpr std::array<std::string_view, 2> kTraceBeginnings = {R"({"event":"begin
                                                               R"({"event":"resume","command":[)"};
 
 std::string beginning_of(const std::string& path, size_t bytes) {
-  std::string found(bytes, '\0');
-  found.resize(File::open_read(path).read_at({reinterpret_cast<unsigned char*>(found.data()), bytes}, 0));
-  return found;
+  std::string beginning(bytes, '\0');
+  beginning.resize(File::open_read(path).read_at({reinterpret_cast<unsigned char*>(beginning.data()), bytes}, 0));
+  return beginning;
 }
 
 bool has_beginning(const std::string& path, std::string_view beginning) {
@@ -74,9 +74,16 @@ bool is_name_of_part(const std::string& path) {
 
 }  // namespace
 
-bool is_model(const std::string& path) { return has_beginning(path, kModelBeginning); }
+bool is_model(const std::string& path) {
+  return has_beginning(path, kModelBeginning) || has_beginning(path, kBinaryModelBeginning);
+}
 
 std::string model_lock_path(const std::string& model) { return model + ".lock"; }
+
+void forget_state(const std::string& model) {
+  const std::string state = state_path(model);
+  if (path_kind(state) == PathKind::file && file_begins_as(state, kSnapshotFamily)) remove_file(state);
+}
 
 Outputs::Outputs(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
@@ -150,9 +157,8 @@ void Outputs::add_model(const std::string& path, bool keeps_state) {
   if (is_link(path))
     fail(ErrorKind::usage, "--output: '{}' is a symbolic link, which would be replaced: name the file itself", path);
   add(path, "--output");
-  if (path_kind(path) != PathKind::absent && !begins_as(beginning_of(path, kModelBeginning.size()), kModelBeginning))
-    refuse("--output", path, "model");
-  add_own(temporary_path(path), kModelBeginning);
+  if (path_kind(path) != PathKind::absent && !may_be_model(path)) refuse("--output", path, "model");
+  if (!may_be_model(temporary_path(path))) add_own(temporary_path(path), kModelBeginning);
   add_own(model_json_path(path), kModelJsonBeginning);
   add_own(temporary_path(model_json_path(path)), kModelJsonBeginning);
   add_own(model_lock_path(path), kLockBeginning);
@@ -165,8 +171,9 @@ void Outputs::add_trace(const std::string& path) {
   if (path_kind(path) == PathKind::other) return;
   add(path, "--trace");
   if (path_kind(path) != PathKind::file) return;
-  const std::string found = beginning_of(path, 64);
-  if (std::none_of(kTraceBeginnings.begin(), kTraceBeginnings.end(), [&](auto one) { return begins_as(found, one); }))
+  const std::string beginning = beginning_of(path, 64);
+  if (std::none_of(kTraceBeginnings.begin(), kTraceBeginnings.end(),
+                   [&](auto trace_beginning) { return begins_as(beginning, trace_beginning); }))
     refuse("--trace", path, "trace");
 }
 
@@ -175,8 +182,8 @@ void Outputs::add_page(const std::string& path) {
     fail(ErrorKind::usage, "--output: '{}' is a symbolic link, which would be replaced: name the file itself", path);
   add(path, "--output");
   if (path_kind(path) == PathKind::file) {
-    const std::string found = beginning_of(path, kPageBeginning.size());
-    if (!begins_as(found, kPageBeginning)) refuse("--output", path, "report of linblock");
+    const std::string beginning = beginning_of(path, kPageBeginning.size());
+    if (!begins_as(beginning, kPageBeginning)) refuse("--output", path, "report of linblock");
   }
   add_own(temporary_path(path), kPageBeginning);
 }

@@ -39,5 +39,7 @@ inline constexpr std::string_view kPageBeginning = "<!doctype html>\n<!-- writte
 bool is_model(const std::string& path);
 // Held while MODEL is trained: a second training of the same model is refused at its start, not at its end.
 std::string model_lock_path(const std::string& model);
+// A state that stands beside a model that was replaced is not this one's.
+void forget_state(const std::string& model);
 
 }  // namespace linblock::cli

@@ -22,7 +22,7 @@ Json rounded(double value) {
   return value;
 }
 
-// Groups of neighbours become one pass each: the last of them, or one with a certificate; the first and the last pass
+// Groups of neighbors become one pass each: the last of them, or one with a certificate; the first and the last pass
 // stay. Seconds are those of the whole group, and `counts` says how many passes it has.
 std::vector<PassNumbers> thinned(const std::vector<PassNumbers>& passes, size_t most, std::vector<size_t>& counts) {
   std::vector<PassNumbers> kept;

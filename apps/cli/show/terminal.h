@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,18 +15,38 @@ class Terminal {
 
   void set_quiet(bool quiet) { quiet_ = quiet; }
   bool quiet() const { return quiet_; }
-  // A sentence on stderr, unless -q.
+  // A sentence on stderr, unless -q; on a terminal wrapped at words.
   void say(std::string_view sentence) const;
+  // One of many lines that say how work goes on. Off a terminal at most one appears per second, with the time of day:
+  // the first, and always the last before the next sentence.
+  void log(std::string_view line) const;
+  // A command to copy: it stays on one line.
+  void offer(std::string_view command) const;
   // An error always appears.
   void complain(std::string_view sentence) const;
+  // The line at the bottom of a terminal, cut to its width; empty: it goes away.
+  void show_line(std::string_view line) const;
   bool is_terminal() const { return is_terminal_; }
-  bool colours() const { return colours_; }
+  bool colors() const { return colors_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  size_t width() const;
+  // What must be on the screen before anything else is.
+  void finish_lines() const;
+  void put_wrapped(std::string_view prefix, std::string_view sentence) const;
+
   bool quiet_ = false;
   bool is_terminal_ = false;
-  bool colours_ = false;
+  bool colors_ = false;
+  mutable bool has_line_ = false;  // at the bottom
+  mutable std::string waiting_ = {};
+  mutable std::optional<Clock::time_point> logged_ = {};
 };
+
+// A line of parts with ", " between them: those that fit.
+std::string fitting(std::string_view line, size_t width);
 
 // A bar with rate and time left on a terminal, a plain line every few seconds elsewhere. Nothing for quick work.
 class ProgressBar {

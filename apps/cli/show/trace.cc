@@ -20,11 +20,6 @@ void add_costs(const ReadCosts& costs, Json& json) {
   json["wait_seconds"] = costs.wait_seconds;
 }
 
-Json gap_of(const Certificate& certificate) {
-  return {
-      {"primal", number(certificate.primal)}, {"dual", number(certificate.dual)}, {"gap", number(certificate.gap())}};
-}
-
 }  // namespace
 
 void Trace::write(const std::string& line) {
@@ -120,9 +115,13 @@ void Trace::end(const Summary& summary, double seconds, std::optional<double> te
                {"seconds", seconds},
                {"passes", summary.passes},
                {"bytes_read", summary.costs.bytes},
-               {"certified", summary.certified()}};
-  json.update(gap_of(summary.total()));
+               {"converged", summary.converged()},
+               {"termination", name_of(summary.termination)},
+               {"primal", number(summary.total().primal)},
+               {"dual", summary.certified() ? Json(summary.total().dual) : Json(nullptr)},
+               {"certified_gap", summary.certified() ? Json(summary.largest_gap()) : Json(nullptr)}};
   add_truncated(summary, json);
+  add_certificates_made(summary, json);
   json["test_accuracy"] = test_accuracy ? Json(*test_accuracy) : Json(nullptr);
   json["peak_memory_bytes"] = peak_resident_bytes();
   json["processor_seconds"] = processor_seconds();

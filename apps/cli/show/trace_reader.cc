@@ -65,9 +65,9 @@ class TraceReader {
   }
 
   const Json& member(const Json& json, const char* key) const {
-    const Json* const found = json.find(key);
-    if (found == nullptr) refuse(fmt::format("'{}' is missing", key));
-    return *found;
+    const Json* const value = json.find(key);
+    if (value == nullptr) refuse(fmt::format("'{}' is missing", key));
+    return *value;
   }
   double number(const Json& json, const char* key) const {
     const Json& value = member(json, key);
@@ -159,8 +159,8 @@ class TraceReader {
 
   void end(Json json) {
     for (const char* key : {"seconds", "passes", "bytes_read", "peak_memory_bytes"}) number(json, key);
-    for (const char* key : {"primal", "dual", "gap", "test_accuracy"}) number_or_null(json, key);
-    if (!member(json, "certified").is_flag()) refuse("'certified' is neither true nor false");
+    for (const char* key : {"primal", "dual", "certified_gap", "test_accuracy"}) number_or_null(json, key);
+    if (!member(json, "converged").is_flag()) refuse("'converged' is neither true nor false");
     number_if_there(json, "support_vectors");
     number_if_there(json, "processor_seconds");
     if (json.contains("threads")) {
@@ -173,7 +173,7 @@ class TraceReader {
     runs_.back().end = std::move(json);
   }
 
-  // Neighbours are merged into the larger where there are too many.
+  // Neighbors are merged into the larger where there are too many.
   void remember_memory(double seconds, double bytes) {
     std::vector<std::pair<double, double>>& memory = runs_.back().memory;
     if (merged_ == 0)

@@ -8,19 +8,10 @@
 
 #include "base/bytes.h"
 #include "cli/show/terminal.h"
+#include "cli/show/verdict.h"
 #include "solve/core/solver.h"
 
 namespace linblock::cli {
-
-inline constexpr double kLarge = 10;  // of a gap: how large it is says nothing then
-
-// A duality gap: small ones keep their digits. Below nothing, which rounding may give, is nothing.
-inline std::string gap_percent(double gap) {
-  if (!std::isfinite(gap)) return "not known";
-  if (gap >= kLarge) return "over 1000%";
-  const double hundredths = 100 * std::max(0.0, gap);
-  return gap >= 0.001 ? fmt::format("{:.2f}%", hundredths) : fmt::format("{:.3g}%", hundredths);
-}
 
 // What is known after a pass. Of several tasks the objectives are added up, and the gap is the largest.
 struct Estimate {
@@ -29,7 +20,7 @@ struct Estimate {
   size_t tasks = 1;
 
   std::string words() const {
-    const std::string known = (gap < kLarge ? "about " : "") + gap_percent(gap);
+    const std::string known = (gap < kLargeGap ? "about " : "") + gap_percent(gap);
     if (tasks == 1) return fmt::format("objective {:.6g}, gap {}", objective, known);
     return fmt::format("sum of {} objectives {:.6g}, largest gap {}", tasks, objective, known);
   }
@@ -50,11 +41,12 @@ class TrainingProgress {
     const double elapsed = std::max(block.seconds - pass_begin_, 1e-9);
     const double share = static_cast<double>(block.block) / static_cast<double>(block.blocks);
     std::string words = fmt::format("pass {}", block.pass);
-    if (known_.objective > 0) words += ", " + known_.words();
+    words += left(elapsed / share * (1 - share));
     const auto a_second = [&](uint64_t count) { return static_cast<uint64_t>(static_cast<double>(count) / elapsed); };
-    if (bytes_ > 0) words += fmt::format(", {}/s", human_bytes(a_second(bytes_)));
     words += fmt::format(", {} rows/s{}", grouped(a_second(rows_)), bytes_ > 0 ? "" : " from memory");
-    bar_.show(share, words + left(elapsed / share * (1 - share)));
+    if (bytes_ > 0) words += fmt::format(", {}/s", human_bytes(a_second(bytes_)));
+    if (known_.objective > 0) words += ", " + known_.words();
+    bar_.show(share, words);
   }
   void pass(const PassReport& pass) {
     if (pass.truncated) return bar_.finish();  // a reading that found outliers: the convex problem is another now

@@ -1,5 +1,6 @@
 #include "cli/show/words.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace linblock::cli {
@@ -27,6 +28,25 @@ std::string_view end_of(std::string_view sentence) {
 }
 
 }  // namespace
+
+std::string wrapped(std::string_view text, size_t width, size_t indent) {
+  std::string lines;
+  size_t length = 0;  // of the last line
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (length > 0 && length + 1 + word.size() > width) {
+      lines.resize(lines.find_last_not_of(' ') + 1);
+      lines += '\n' + std::string(indent, ' ');
+      length = 0;
+    }
+    if (length > 0) lines += ' ';
+    lines += word;
+    length += word.size() + (length > 0 ? 1 : 0);
+  }
+  return lines;
+}
 
 std::string as_flag(std::string_view setting) {
   std::string flag = "--" + std::string(setting);

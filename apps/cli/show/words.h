@@ -9,6 +9,10 @@
 namespace linblock::cli {
 
 // cache_fraction: "--cache-fraction"
+// Broken at blanks, so that no line is longer than `width` where words allow it; lines after the first begin with
+// `indent` blanks.
+std::string wrapped(std::string_view text, size_t width, size_t indent);
+
 std::string as_flag(std::string_view setting);
 // "`memory` allows 64 MB", as the library marks it: "--memory allows 64 MB"
 std::string in_flags(std::string_view library_text);
