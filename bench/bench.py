@@ -20,6 +20,7 @@ import papers
 import peers
 import primal
 import runner
+import second_order
 import store
 import train
 from experiments import Bench, Outcome, remove, run_experiment
@@ -27,11 +28,10 @@ from journal import Journal
 from program import Experiment
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-EXPERIMENTS = sum((module.EXPERIMENTS for module in (headline, papers, store, train, models, primal, indexed)), ())
-OBJECTIVE = "model_objective"
+EXPERIMENTS = sum((module.EXPERIMENTS for module in (headline, papers, store, train, models, primal, indexed, second_order)), ())
 NO_DATA_SET = "generated"
 PICTURES = "bench"  # below the folder of docs
-REPEATS, LIMIT = 3, 12  # runs of each program; seconds for what may not end
+LIMIT = 12  # seconds for what may not end
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -39,13 +39,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which benches to run: {', '.join(page.TITLES)} (default: all)")
     parser.add_argument("--data", type=Path, default=os.environ.get("LINBLOCK_DATA") or None, metavar="DIR",
                         help="the folder of real data (default: LINBLOCK_DATA)")
-    parser.add_argument("--linblock", type=Path, default=REPOSITORY / "build/release/linblock", metavar="PATH",
-                        help="the other programs of the bench are looked for beside it")
+    parser.add_argument("--linblock", type=Path, default=REPOSITORY / "build/release/linblock", metavar="PATH")
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "linblock-bench", metavar="DIR",
                         help="made data is kept here and used again")
     parser.add_argument("--results", type=Path, default=REPOSITORY / "results", metavar="DIR")
     parser.add_argument("--docs", type=Path, metavar="DIR", help=f"the page goes there too, and its pictures to DIR/{PICTURES}")
-    parser.add_argument("--repeats", type=int, metavar="N", help=f"runs of each program (default: {REPEATS}, with --quick 1)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="runs of each program (default: what the experiment says, with --quick 1)")
     parser.add_argument("--quick", action="store_true", help="little data, to see in minutes that all of it works")
     parser.add_argument("--check", action="store_true",
                         help="as --quick, and an error unless every measure has a finite value or a reason why it has none, and every figure points")
@@ -61,9 +60,8 @@ def parse_arguments() -> argparse.Namespace:
     if options.data and not options.data.is_dir():
         parser.error(f"no folder {options.data}: --data (or LINBLOCK_DATA) is where the real data is, docs/data.md says as what")
     options.quick |= options.check
-    if options.repeats is None:
-        options.repeats = 1 if options.quick else REPEATS
-    if options.repeats < 1:
+    options.repeats = 1 if options.quick and options.repeats is None else options.repeats
+    if options.repeats is not None and options.repeats < 1:
         parser.error("--repeats must be at least 1")
     if not (options.linblock.is_file() and os.access(options.linblock, os.X_OK)):
         parser.error(f"no program {options.linblock}: build it first, or name it with --linblock")
@@ -80,10 +78,10 @@ def select(options: argparse.Namespace) -> tuple[Experiment, ...]:
     return tuple(experiment for experiment in narrowed if experiment.data_sets)
 
 
-def find_tools(linblock: Path, experiments: tuple[Experiment, ...]) -> tuple[dict[str, str], list[str]]:
-    """Where the programs are that the experiments need, and a sentence on each peer."""
-    found, sentences = peers.find({program.tool for experiment in experiments for program in experiment.all_programs()})
-    return found | {"linblock": str(linblock.resolve()), OBJECTIVE: str(linblock.resolve().with_name(OBJECTIVE))}, sentences
+def find_tools(options: argparse.Namespace, experiments: tuple[Experiment, ...]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """What starts the programs that the experiments need, and a sentence on each peer."""
+    found, sentences = peers.find({program.tool for experiment in experiments for program in experiment.all_programs()}, may_install=not options.quick)
+    return found | {"linblock": (str(options.linblock.resolve()),)}, sentences
 
 
 def run_all(experiments: tuple[Experiment, ...], bench: Bench, options: argparse.Namespace) -> tuple[list[list[str]], list[str], list[str]]:
@@ -98,9 +96,9 @@ def run_all(experiments: tuple[Experiment, ...], bench: Bench, options: argparse
         except runner.Absent as reason:
             absent.setdefault(str(reason), []).append(name)
             continue
-        repeats = 1 if name != NO_DATA_SET and data.RECIPES[name].large else bench.repeats
         for experiment in chosen:
-            asked = repr((experiment.all_programs(), repeats, Path(bench.tools["linblock"]).stat().st_mtime))
+            repeats = 1 if name != NO_DATA_SET and data.RECIPES[name].large else options.repeats or experiment.repeats
+            asked = repr((experiment.all_programs(), repeats, Path(bench.tools["linblock"][0]).stat().st_mtime))
             key = hashlib.sha256(asked.encode()).hexdigest()
             done.append([experiment.name, name])
             if known.get((experiment.name, name)) == key:
@@ -118,7 +116,7 @@ def run_all(experiments: tuple[Experiment, ...], bench: Bench, options: argparse
 
 def places_for(data_set: str, bench: Bench) -> dict[str, object]:
     limit = 3 if bench.quick else LIMIT
-    return {"bench": Path(__file__).resolve().parent, "generated": bench.scratch / "generated.svm", "limit": limit, "short": limit // 3} | {
+    return {"bench": Path(__file__).resolve().parent, "generated": bench.scratch / "generated.svm", "limit": limit, "short": limit // 3, "minute": 5 * limit} | {
         what: bench.scratch / f"{data_set}.{what}" for what in ("store", "model", "trace")}
 
 
@@ -126,7 +124,7 @@ def texts_for(data_set: str, experiments: list[Experiment], bench: Bench, real_d
     """The text of a data set, with its test text and other forms where a program asks for them."""
     arguments = " ".join(program.arguments for experiment in experiments for program in experiment.all_programs() if program.tool in bench.tools)
     names = {"text": data_set} | ({"test": f"{data_set}.test"} if "{test}" in arguments else {})
-    texts = {place: data.make(name, bench.scratch, real_data, bench.tools["linblock"], bench.quick) for place, name in names.items()}
+    texts = {place: data.make(name, bench.scratch, real_data, bench.tools["linblock"][0], bench.quick) for place, name in names.items()}
     return texts | {form: data.form_of(texts["text"], form) for form in data.FORMS if f"{{{form}}}" in arguments}
 
 
@@ -137,7 +135,7 @@ def write_page(options: argparse.Namespace, journal: Journal, done: list[list[st
     outcomes = [Outcome(named[name], data_set, runs, line["missing"]) for (name, data_set), (line, runs) in latest.items()]
     outcomes.sort(key=lambda one: (EXPERIMENTS.index(one.experiment), [*one.experiment.data_sets, one.data_set].index(one.data_set)))
     notes = [*dict.fromkeys(f"linblock at {line['commit']}, {line['machine']}" for line, _ in latest.values()),
-             f"up to {options.repeats} runs of each program, in turn; shown are the median (least-most); page cache warm, unless cold is said",
+             "the programs of an experiment run in turn, several times; shown are the median (least-most); page cache warm, unless cold is said",
              *(["quick: little data, so nothing is judged"] if options.quick else []), *sentences]
     text, pictures = page.page(outcomes, papers.NOT_HERE, notes, not options.quick, f"{PICTURES}/")
     print(page.page([one for one in outcomes if [one.experiment.name, one.data_set] in done], papers.NOT_HERE, notes, not options.quick)[0])
@@ -146,6 +144,8 @@ def write_page(options: argparse.Namespace, journal: Journal, done: list[list[st
         (folder / PICTURES).mkdir(parents=True, exist_ok=True)
         for file, content in files.items():
             (folder / file).write_text(content)
+    if options.docs and not options.quick and (options.docs / "solvers.md").exists():
+        second_order.update(options.docs / "solvers.md", outcomes)
     return options.results / next(iter(files))
 
 
@@ -156,12 +156,12 @@ def main() -> int:
     for folder in (scratch, options.results):
         folder.mkdir(parents=True, exist_ok=True)
     experiments = select(options)
-    tools, sentences = find_tools(options.linblock, experiments)
+    tools, sentences = find_tools(options, experiments)
     # What was measured with little data must not stand in for what was measured in full.
     path = options.results / ("runs-quick.jsonl" if options.quick else "runs.jsonl")
     journal = Journal(path, runner.commit_of(REPOSITORY), runner.machine())
     try:
-        done, problems, absent = run_all(experiments, Bench(tools, scratch, journal, options.repeats, options.quick), options)
+        done, problems, absent = run_all(experiments, Bench(tools, scratch, journal, options.repeats or 1, options.quick, options.fresh), options)
     except KeyboardInterrupt:
         return 130
     except runner.RunFailed as failure:  # of what makes the data

@@ -29,9 +29,8 @@ def train(name: str, what: str, options: str = "", memory: object = "{memory}", 
                    makes=f"{model} {model}.checkpoint {packed}", **more)
 
 
-def liblinear(solver: int, options: str = "", model: str = LIBLINEAR_MODEL, **more: object) -> Program:
-    words = f"-s {solver} {options}".strip()
-    return Program(f"LIBLINEAR {words}", "liblinear-train", f"{words} {{text}} {model}", makes=model, **more)
+def liblinear(options: str, model: str = LIBLINEAR_MODEL, name: str = "", **more: object) -> Program:
+    return Program(name or f"LIBLINEAR {options}", "liblinear-train", f"{options} {{text}} {model}", makes=model, **more)
 
 
 def generate(options: str, to: str = "{generated}", name: str = "generate") -> Program:
@@ -41,10 +40,6 @@ def generate(options: str, to: str = "{generated}", name: str = "generate") -> P
 def evaluate(model: str, of: Program) -> Program:
     """One judge for all models."""
     return Program(f"accuracy of {of.name}", "linblock", f"evaluate {model} {{test}} --json")
-
-
-def objective(model: str, of: Program, loss: str) -> Program:
-    return Program(f"objective of {of.name}", "model_objective", f"{model} {{text}} {loss} 1")
 
 
 # Memory, from what an earlier program says. Little data has as many features as much data has, so it needs more than its share.

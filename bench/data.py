@@ -14,6 +14,7 @@ from runner import Absent, RunFailed
 
 QUICK_ROWS = 1000
 RESCALE = Path(__file__).resolve().with_name("rescale.py")
+TABLES = shlex.join([sys.executable, str(Path(__file__).resolve().with_name("tables.py"))])
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ RECIPES = {
     "documents-many": generated("documents", 1_000_000, DOCUMENTS),
     "documents-long": generated("documents", 200_000, "--features 50000 --nonzeros 400"),
     "dense": generated("dense", 265_000, "--features 100"),
+    "scales": Recipe(f"{TABLES} scales 200000"),  # a table that nobody has scaled
+    "counts": Recipe(f"{TABLES} counts 50000"),  # of words, not normalized
     **real("20news", *NEWS),
     **real("20news-1", *NEWS, "--positive 1"),  # the first group against the other 19
     **real("a9a", "a9a/a9a.svm", "a9a/a9a.t.svm"),
@@ -71,6 +74,7 @@ RECIPES = {
     **real("letter", "letter/letter.scale.svm", "letter/letter.scale.t.svm"),
     **real("mnist", *MNIST, "--positive 1 --divide 255"),  # the digit 1 against the others
     **real("mnist-digits", *MNIST, "--divide 255"),  # all ten
+    **real("mnist-raw", *MNIST, "--positive 1"),
     **real("pendigits", "pendigits/pendigits.svm", "pendigits/pendigits.t.svm"),
     **real("sector", "sector/sector.scale.svm", "sector/sector.t.scale.svm"),
     **real("w8a", "w8a/w8a.svm", "w8a/w8a.t.svm"),
@@ -130,7 +134,7 @@ def script_of(recipe: Recipe, real_data: Path | None, linblock: str) -> str:
     program = shlex.split(script)[0]
     if shutil.which(program) is None:
         raise Absent(f"the program {program} is not here")
-    if recipe.module and not peers.has_module(program, recipe.module):
+    if not peers.has_modules(program, (recipe.module,) * bool(recipe.module)):
         raise Absent(f"{program} has no module {recipe.module}")
     return script + (f" | {shlex.join([sys.executable, str(RESCALE)])} {recipe.rescale}" if recipe.rescale else "")
 

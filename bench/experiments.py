@@ -4,7 +4,7 @@ import dataclasses
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,11 +29,12 @@ class Outcome:
 @dataclass(frozen=True)
 class Bench:
     """Where things are, and how much is asked for."""
-    tools: Mapping[str, str]  # those that are here
+    tools: Mapping[str, Sequence[str]]  # the words that start each, of those that are here
     scratch: Path
     journal: Journal
     repeats: int
     quick: bool
+    fresh: bool = False  # nothing is taken from the journal
 
 
 def run_experiment(experiment: Experiment, data_set: str, places: dict[str, object], bench: Bench) -> tuple[Outcome, list[RunFailed]]:
@@ -84,7 +85,9 @@ def derived_from(last: dict[str, Run], experiment: Experiment, quick: bool) -> d
 def execute(program: Program, places: dict[str, object], bench: Bench) -> Run:
     if program.tool not in bench.tools:
         raise Absent(f"no {program.tool}")
-    command = [bench.tools[program.tool], *filled(program.arguments, places)]
+    command = [*bench.tools[program.tool], *filled(program.arguments, places)]
+    if program.kept and not bench.fresh and (known := bench.journal.kept(command)):
+        return known
     for path in filled(program.makes, places):
         remove(Path(path))
     for path in filled(program.cold, places):

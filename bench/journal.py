@@ -45,6 +45,11 @@ class Journal:
                 with contextlib.suppress(ValueError):
                     yield json.loads(text)
 
+    def kept(self, command: list[str]) -> Run | None:
+        """The last run of this command that did not fail."""
+        found = [line for line in self.lines() if line.get("command") == command and line["exit_code"] == 0]
+        return Run(**{name: found[-1][name] for name in FIELDS}) if found else None
+
     def unfinished(self) -> dict[tuple[str, str], str]:
         """What is complete, of benches that were not finished, and its key."""
         known = {}

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import median
+from statistics import fmean, median
 
 import charts
 from experiments import Outcome
@@ -12,20 +12,20 @@ from program import Claim, Figure, Measure
 from values import NotReached, Value, last
 
 TITLES = {"peers": "Against its peers", "papers": "The papers' experiments", "store": "The store", "train": "Training", "models": "Several models",
-          "primal": "Primal methods", "indexed": "The index and truncated losses"}
+          "primal": "Primal methods", "second-order": "Second order", "indexed": "The index and truncated losses"}
 WRONG = "WRONG"  # in place of a value
-NO_DIFFERENCE = "no difference"
+NO_DIFFERENCE, AS_CLAIMED = "no difference", "no difference, as claimed"
 AXES = {"seconds": "seconds of training", "megabytes": "megabytes read", "objective": "objective above the best", "error": "points of test error above the best"}
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows
 
 
 def look_at(outcome: Outcome, value: Value) -> tuple[Sequence[float | str], str, str]:
     """Its numbers; where there are none, what is the matter in a word or two, and why."""
-    for program in value.programs:
+    for program in value.needs():
         if program.name not in outcome.runs:
             return (), "not measured", outcome.missing.get(program.name, f"{program.name} did not run")
     try:
-        values = value.look(*(outcome.runs[program.name] for program in value.programs))
+        values = value.look(*(outcome.runs.get(program.name, []) for program in value.programs))
         if not values or any(not isinstance(one, str) and not math.isfinite(one) for one in values):
             return (), WRONG, f"no finite number in {values}"
     except NotReached as reason:
@@ -50,9 +50,18 @@ def gaps(outcome: Outcome) -> list[str]:
 
 def measures_table(outcomes: Sequence[Outcome], judged: bool) -> Table:
     measures = outcomes[0].experiment.measures
-    rows = [(f"{measure.name}, {measure.unit}" if measure.unit else measure.name, *(measure_cell(outcome, measure, judged) for outcome in outcomes),
-             *([str(measure.asked or "")] if any(one.asked for one in measures) else [])) for measure in measures]
-    return ("", *(outcome.data_set for outcome in outcomes), "asked")[:len(rows[0]) if rows else 0], rows
+    further = {"geometric mean": [geometric_mean(outcomes, measure) if measure.mean else "" for measure in measures],
+               "asked": [str(measure.asked or "") for measure in measures]}
+    shown = {head: cells for head, cells in further.items() if any(cells)}
+    rows = [(f"{measure.name}, {measure.unit}" if measure.unit else measure.name, *(measure_cell(outcome, measure, judged) for outcome in outcomes), *more)
+            for measure, *more in zip(measures, *shown.values())]
+    return ("", *(outcome.data_set for outcome in outcomes), *shown), rows
+
+
+def geometric_mean(outcomes: Sequence[Outcome], measure: Measure) -> str:
+    """Over the data sets that have a value."""
+    found = [median(values) for values in (look_at(outcome, measure.value)[0] for outcome in outcomes) if values]
+    return number(math.exp(fmean(map(math.log, found)))) + f" of {len(found)}" if found else ""
 
 
 def measure_cell(outcome: Outcome, measure: Measure, judged: bool) -> str:
@@ -87,7 +96,7 @@ def verdict(claim: Claim, numbers: Sequence[float]) -> str:
     orders = [order(claim, numbers[0], other) for other in numbers[1:]]
     if numbers[0] > claim.most or 1 in orders:
         return "**differs**"
-    return NO_DIFFERENCE if 0 in orders and not claim.even else "agrees"
+    return "agrees" if 0 not in orders else AS_CLAIMED if claim.even else NO_DIFFERENCE
 
 
 def order(claim: Claim, first: float, other: float) -> int:
@@ -161,8 +170,8 @@ def counted(outcomes: Sequence[Outcome], others: Sequence[Claim]) -> str:
     verdicts = Counter(judge(outcome, claim)[0].strip("*") for outcome in outcomes for claim in outcome.experiment.claims)
     verdicts["not testable here"] += len(others)
     return (f"Of {verdicts.total()} checks (claim and data set), {verdicts['agrees']} agree with the paper, {verdicts['differs']} differ, {verdicts[NO_DIFFERENCE]} show no "
-            f"difference and {verdicts['not testable here']} cannot be tested here. A difference within the slack, or too small for the digits shown, is none. Each check stands "
-            "below its experiment; this table has those that no experiment can judge.")
+            f"difference, {verdicts[AS_CLAIMED]} show none where the paper claims none, and {verdicts['not testable here']} cannot be tested here. A difference within the "
+            "slack, or too small for the digits shown, is none. Each check stands below its experiment; this table has those that no experiment can judge.")
 
 
 def spread(values: Sequence[float]) -> str:

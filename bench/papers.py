@@ -95,7 +95,7 @@ def figure_6() -> Experiment:
         return of(program, lambda run: 100 * (1 - run.summary()["test"]["accuracy"]))
 
     programs = (*parts.values(), everything)
-    return Experiment("papers", "block: figure 6", "A random part of the rows that fits the memory, against all of them.", programs, data_sets=SETS, before=(PACK,),
+    return Experiment("papers", "block: figure 6", "A random part of the rows that fits in memory, against all of them.", programs, data_sets=SETS, before=(PACK,),
                       derived=IN_A_TENTH | {f"part_{part}": part_of_rows(part) for part in parts}, measures=tuple(Measure(f"test error, {one.name}", "%", error(one)) for one in programs),
                       claims=(Claim(BLOCKS, "Figure 6", "a part of the rows that fits is not as good as all of them", tuple(map(error, reversed(programs))), "%"),))
 
@@ -127,7 +127,7 @@ def table_3() -> Experiment:
 NOT_HERE = (
     Claim(BLOCKS, "Table I", "four sets of up to 15 GB", why_not="yahoo-korea is not public; with the public files of docs/data.md in --data the same experiments run on "
           "webspam, kddcup10 and epsilon"),
-    Claim(BLOCKS, "Table III, Figure 7", "Vowpal Wabbit's accuracy and time", why_not="measured where vw is on the PATH; SGDClassifier stands in elsewhere"),
+    Claim(BLOCKS, "Table III, Figure 7", "Vowpal Wabbit's accuracy and time", why_not="measured where `vowpalwabbit` of PyPI can be installed; SGDClassifier stands in elsewhere"),
     Claim(COLUMNS, "Table 1", "six document sets", why_not="astro-physic, yahoo-japan and yahoo-korea are not public; imdb, 20news and generated documents stand in, news20, "
           "real-sim and rcv1 are taken where they are"),
     Claim(COLUMNS, "Figure 2", "TRON has the smallest gradient in the end", why_not="a pass of coordinate descent has the gradient of no single point, and to make it would "

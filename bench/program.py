@@ -15,6 +15,7 @@ class Program:
     memory_limit: str = ""  # bytes, of a control group
     disk_limit: int = 0  # bytes a second, of a control group
     most_repeats: int = sys.maxsize
+    kept: bool = False  # what it says depends on its command alone, and takes long to find out: taken from the journal where it stands there
     may_fail: bool = False  # measures look at how it ended; a peer that fails without this is left out, with the reason
 
 
@@ -37,6 +38,7 @@ class Measure:
     value: "Value"  # noqa: F821: values.py
     asked: Bound | None = None
     only: Sequence[str] = ()  # the data sets where that is asked; none: all
+    mean: bool = False  # the geometric mean over the data sets is shown too
 
 
 NOISE = 1.05  # times of one program are apart by so much from run to run
@@ -93,6 +95,7 @@ class Experiment:
     derived: Mapping[str, Callable] = field(default_factory=dict)  # places that later programs are given, from the latest runs by name, and quick
     figures: tuple[Figure, ...] = ()
     claims: tuple[Claim, ...] = ()
+    repeats: int = 3  # runs of each program, unless --repeats says otherwise
 
     def all_programs(self) -> tuple[Program, ...]:
         return self.before + self.programs + self.after

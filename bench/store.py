@@ -1,12 +1,11 @@
 """The store: text to chunks against LIBLINEAR's reading of the same text, and how fast chunks come back."""
+from anchors import LOAD
 from commands import MEBIBYTE, PACK, generate
 from dataclasses import replace
 from program import Bound, Experiment, Measure, Program
 from values import of, wall
 
 SETS = ("documents", "dense", "imdb", "splice")
-# So loose a tolerance that it stops after one iteration: little more than reading the text and writing the model.
-LOAD = Program("LIBLINEAR load", "liblinear-train", "-s 3 -e 1e6 {text} {model}", makes="{model}", says="#iter = 1\n")
 PACK_SMALL = replace(PACK, arguments=PACK.arguments.replace("256M", "64M"))
 VERIFY = Program("verify", "linblock", "verify {store} --threads 1 -q")
 GENERATE = generate("--rows {rows_1} --features 1000000 --nonzeros 110")

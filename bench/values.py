@@ -17,13 +17,18 @@ class NotReached(Exception):
 class Value:
     programs: tuple[Program, ...]
     look: Callable[..., Sequence[float | str]]  # from the runs of each program
+    without: tuple[Program, ...] = ()  # it has a value without these too: their runs may be none
 
     def with_other(self, how: Callable, other: "Value | float") -> "Value":
         if isinstance(other, Value):
             return together(how, self, other)
-        return Value(self.programs, lambda *runs: [how(one, other) for one in self.look(*runs)])
+        return Value(self.programs, lambda *runs: [how(one, other) for one in self.look(*runs)], self.without)
 
-    __truediv__, __sub__, __mul__ = partialmethod(with_other, operator.truediv), partialmethod(with_other, operator.sub), partialmethod(with_other, operator.mul)
+    def needs(self) -> tuple[Program, ...]:
+        return tuple(program for program in self.programs if program not in self.without)
+
+    __truediv__, __mul__ = partialmethod(with_other, operator.truediv), partialmethod(with_other, operator.mul)
+    __add__, __sub__ = partialmethod(with_other, operator.add), partialmethod(with_other, operator.sub)
 
     def middle(self, runs: dict[str, list[Run]]) -> float:
         return median(self.look(*(runs[program.name] for program in self.programs)))
@@ -32,7 +37,20 @@ class Value:
 def together(how: Callable, *values: Value) -> Value:
     """One number from the medians of several."""
     programs = sum((value.programs for value in values), ())
-    return Value(programs, lambda *runs: [how(*(value.middle({p.name: r for p, r in zip(programs, runs)}) for value in values))])
+    needed = sum((value.needs() for value in values), ())
+    return Value(programs, lambda *runs: [how(*(value.middle({p.name: r for p, r in zip(programs, runs)}) for value in values))],
+                 tuple(program for program in programs if program not in needed))
+
+
+def least(first: Value, *others: Value) -> Value:
+    """Of the first and those others whose programs are here."""
+    programs = sum((value.programs for value in (first, *others)), ())
+
+    def look(*runs: Sequence[Run]) -> list[float]:
+        known = {program.name: several for program, several in zip(programs, runs)}
+        return [min(value.middle(known) for value in (first, *others) if all(known[program.name] for program in value.needs()))]
+
+    return Value(programs, look, tuple(program for program in programs if program not in first.needs()))
 
 
 def of(program: Program, what: str | Callable[[Run], object]) -> Value:
@@ -63,7 +81,7 @@ def over_best(ours: Program, *others: Program) -> Value:
     """Wall times; of the others, those that certified 1% count. What was chosen has also been run by its name, so noise alone may
     make this less than 1."""
     def ratio(mine: Sequence[Run], *theirs: Sequence[Run]) -> list[float]:
-        times = [median(run.wall_seconds for run in runs) for runs in theirs if max(run.summary()["gap"] for run in runs) <= 0.01]
+        times = [median(run.wall_seconds for run in runs) for runs in theirs if max(run.summary()["certified_gap"] for run in runs) <= 0.01]
         if not times:
             raise NotReached("a certified 1% by no method")
         return [median(run.wall_seconds for run in mine) / min(times)]

@@ -11,15 +11,17 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 import page  # noqa: E402
+import peers  # noqa: E402
 from experiments import Bench, run_experiment  # noqa: E402
 from journal import Journal  # noqa: E402
 from program import Bound, Claim, Experiment, Figure, Measure, Program, from_run  # noqa: E402
-from values import Line, NotReached, Point, Value, of, reach, together, wall  # noqa: E402
+from values import Line, NotReached, Point, Value, least, of, reach, together, wall  # noqa: E402
 
 SHELL = "/bin/sh"
 
@@ -37,10 +39,10 @@ class Experiments(InFolder):
     def program(self, name, script, tool="ours", **more):
         return Program(name, tool, f"-c '{script}'", **more)
 
-    def run_bench(self, *programs, repeats=1, **more):
+    def run_bench(self, *programs, repeats=1, fresh=False, **more):
         experiment = Experiment("test", "one", "It shows.", programs, **more)
         journal = Journal(self.folder / "journal.jsonl", "a", "machine")
-        bench = Bench({"ours": SHELL, "liblinear-train": SHELL}, self.folder, journal, repeats, quick=True)
+        bench = Bench({"ours": (SHELL,), "liblinear-train": (SHELL,)}, self.folder, journal, repeats, quick=True, fresh=fresh)
         with contextlib.redirect_stderr(io.StringIO()):
             return run_experiment(experiment, "set", {name: self.folder / name for name in ("store", "model")}, bench)
 
@@ -82,6 +84,15 @@ class Experiments(InFolder):
         self.assertEqual(failures, [])
         self.assertEqual(outcome.missing, {"vw": "no vw", "ours": "memory not known"})
 
+    def test_what_is_kept_runs_once_for_a_command(self):
+        def ran(script, **more):
+            self.run_bench(self.program("search", f"echo run >>$0; {script}' {{store}} '", kept=True), **more)
+            return (self.folder / "store").read_text().count("run")
+
+        self.assertEqual([ran("exit 3"), ran("exit 3"), ran("echo 7"), ran("echo 7"), ran("echo 8")], [1, 2, 3, 3, 4], "a failed run is tried again")
+        self.assertEqual(ran("echo 7", fresh=True), 5)
+        self.assertEqual([line["stdout"] for line in self.lines() if "program" in line], ["", "", "7\n", "7\n", "8\n", "7\n"], "the journal has it each time")
+
     def test_check_finds_what_has_no_value_and_no_reason(self):
         def gaps(look, program=self.program("ours", "echo fine"), **more):
             return page.gaps(self.run_bench(program, measures=(Measure("it", "", of(program, look)),), **more)[0])
@@ -116,6 +127,29 @@ class Pages(unittest.TestCase):
         self.assertEqual((wall(self.slow) - wall(self.fast)).middle(runs), 4)
         self.assertEqual((wall(self.slow) * 2).look(runs["slow"]), [8, 12, 10])
         self.assertEqual(together(max, wall(self.fast), wall(self.slow)).middle(runs), 5)
+
+    def test_the_least_is_of_those_that_are_here(self):
+        def cell(value):
+            return page.measures_table([self.outcome(measures=(Measure("time", "s", value),))], judged=False)[1][0][1]
+
+        slow, fast, absent = map(wall, (self.slow, self.fast, self.absent))
+        self.assertEqual(cell(least(slow, fast)), "1")
+        self.assertEqual(cell(least(slow, absent, absent + fast)), "5")
+        self.assertEqual(cell(least(slow, absent) / fast), "5")
+        self.assertEqual(cell(least(slow, absent) * 2), "10")
+        self.assertEqual(cell(least(absent, slow)), "not measured", "the first must be here")
+        self.assertEqual(cell(least(slow, absent) / absent), "not measured")
+
+    def test_a_geometric_mean_is_of_the_data_sets_that_have_a_value(self):
+        measures = (Measure("ratio", "", wall(self.slow) / wall(self.fast), mean=True), Measure("none", "", wall(self.absent), mean=True), Measure("time", "s", wall(self.slow)))
+        one, other, without = (self.outcome(measures=measures) for _ in range(3))
+        other.runs["slow"] = [dataclasses.replace(other.runs["slow"][0], wall_seconds=0.2)]
+        del without.runs["fast"]
+        head, rows = page.measures_table([one, other, without], judged=True)
+        self.assertEqual(head, ("", "set", "set", "set", "geometric mean"))
+        self.assertEqual(rows[0][1:4], ("5", "0.200", "not measured"))
+        self.assertRegex(rows[0][4], r"^1(\.00)? of 2$")
+        self.assertEqual([row[-1] for row in rows[1:]], ["", ""])
 
     def test_a_figure_that_is_missed_is_marked_and_only_where_it_is_asked(self):
         def cell(asked, only=(), judged=True):
@@ -160,8 +194,9 @@ class Pages(unittest.TestCase):
         self.assertEqual(verdict(4, 5, 4, unit="passes"), "no difference", "not fewer than all of them")
         self.assertEqual(verdict(4, 5, 3, 4, unit="passes"), "**differs**")
         self.assertEqual(verdict(2.5, 2.5, unit="%"), "no difference")
-        self.assertEqual(verdict(2.5, 2.5, unit="%", even=True), "agrees", "the paper says that they are equal")
-        self.assertEqual(verdict(7.68, 7.59, unit="%", margin=0.1, even=True), "agrees")
+        self.assertEqual(verdict(2.5, 2.5, unit="%", even=True), "no difference, as claimed", "never an agreement beside two equal numbers")
+        self.assertEqual(verdict(2.4, 2.5, unit="%", even=True), "agrees", "the paper says that they are equal, or that the first is less")
+        self.assertEqual(verdict(7.68, 7.59, unit="%", margin=0.1, even=True), "no difference, as claimed")
         self.assertEqual(verdict(7.68, 7.57, unit="%", margin=0.1, even=True), "**differs**")
         self.assertEqual(verdict(4, most=4), "agrees")
         self.assertEqual(verdict(5, most=4), "**differs**")
@@ -202,6 +237,58 @@ class Pages(unittest.TestCase):
         for words in ("## Against its peers", "### one", "It shows. Made by `./run bench peers --only one`.", "| not measured |", "*Not measured:* no absent.",
                       "Figure 1: it is fast", "**differs**: 5 s against 1 s", "where it differs:* the disk is slow.", "- a note"):
             self.assertIn(words, text)
+
+
+class Peers(unittest.TestCase):
+    def test_what_is_absent_is_named_with_the_reason(self):
+        missing = peers.Peer((SHELL + "-nowhere",), "nothing")
+        with unittest.mock.patch.dict(peers.PEERS, {"gone": missing, "here": peers.Peer((SHELL, "-c"), "nothing")}):
+            self.assertEqual(peers.find({"gone", "here"}, may_install=False),
+                             ({"here": (SHELL, "-c")}, ["absent: gone (not installed; package nothing of Debian)", "here of unknown version"]))
+
+    def test_a_quick_bench_installs_nothing(self):
+        with unittest.mock.patch.multiple(peers, is_here=lambda peer: False, install=self.fail):
+            self.assertEqual(peers.find({"snapml"}, may_install=False), ({}, ["absent: snapml (a quick bench installs nothing; package snapml of PyPI)"]))
+        asked = []
+        with unittest.mock.patch.multiple(peers, is_here=lambda peer: False, install=asked.append):
+            self.assertEqual(peers.find({"snapml"}, may_install=True), ({}, ["absent: snapml (could not be installed; package snapml of PyPI)"]))
+        self.assertEqual(asked, ["snapml"])
+
+
+class Anchors(InFolder):
+    """LIBLINEAR's objective and its best setting, on rows for which the optimum is known: w = (1, -1) / 2 for two rows of +-(1, -1)."""
+
+    def run_script(self, loss, optimum, *settings, text="1 1:1 2:-1\n-1 1:-1 2:1\n"):
+        (self.folder / "rows.svm").write_text(text)
+        (self.folder / "rows.npz").unlink(missing_ok=True)
+        words = peers.PEERS["liblinear"].words
+        if not peers.is_here(peers.PEERS["liblinear"]):
+            self.skipTest("no scikit-learn for Debian's Python")
+        done = subprocess.run([*words, self.folder / "rows.svm", loss, optimum, *settings], capture_output=True, text=True)
+        if "liblinear.so.4" in done.stderr:
+            self.skipTest("no LIBLINEAR of Debian")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_the_objective_is_that_of_the_weights(self):
+        # w = a (1, -1): a^2 + 2 max(0, 1 - 2a) is least, 1/4, at a = 1/2; a^2 + 2 max(0, 1 - 2a)^2, at a = 4/9, is 2/9.
+        self.assertAlmostEqual(self.run_script("hinge", "0.25", "3:1e-6")["above"], 0, places=6)
+        self.assertAlmostEqual(self.run_script("squared-hinge", repr(2 / 9), "1:1e-6")["above"], 0, places=6)
+        self.assertAlmostEqual(self.run_script("squared-hinge", repr(1 / 9), "2:1e-6")["above"], 1, places=6)
+
+    def test_the_search_takes_the_fastest_that_is_within_a_hundredth(self):
+        found = self.run_script("squared-hinge", repr(2 / 9))
+        self.assertLessEqual(found["above"], 0.01)
+        near = [one for one in found["tried"] if one["above"] <= 0.01]
+        self.assertEqual(found["seconds"], min(one["seconds"] for one in near))
+        self.assertEqual({one["setting"].split(":")[0] for one in found["tried"]}, {"1", "2"})
+        self.assertGreater(self.run_script("squared-hinge", repr(1 / 9))["above"], 0.99, "where none is near enough, the nearest, which says so")
+
+    def test_every_class_counts(self):
+        text = "3 1:1\n1 2:1\n2 3:1\n"  # in an order that is not that of the labels
+        # Of each class: w = (a, b, b), and (a^2 + 2 b^2) / 2 + (1 - a)^2 + 2 (1 + b)^2 is least, 1, at a = 2/3, b = -2/3.
+        self.assertAlmostEqual(self.run_script("squared-hinge", "1,1,1", "1:1e-6", text=text)["above"], 0, places=6)
+        self.assertAlmostEqual(self.run_script("squared-hinge", "1,0.5,1", "2:1e-6", text=text)["above"], 1, places=5)
 
 
 class Refusals(InFolder):
