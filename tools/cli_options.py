@@ -51,7 +51,8 @@ def main(words) -> int:
 
     text = PAGE.read_text()
     new = TABLE.sub(replaced, text)
-    problems = [f"{PAGE.name} has no table of options for {name}" for name in commands if name not in seen]
+    problems = [f"{PAGE.name} has no table of options for {name}" for name, options in commands.items()
+                if any(option["name"].startswith("-") for option in options) and name not in seen]
     if new != text and "--write" in words:
         PAGE.write_text(new)
     elif new != text:

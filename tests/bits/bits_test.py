@@ -25,7 +25,7 @@ SLACK = 1.1  # of passes
 
 # Which solvers go with which loss; options that decide the bits are all given.
 ROWS = {
-    "hinge": ["dual --inner 1", "dual --inner 3", "dual --inner converge --schedule fixed --blocks 4",
+    "hinge": ["dual --inner 1", "dual --inner 3", "newton", "dual --inner converge --schedule fixed --blocks 4",
               "dual --inner 2 --truncate 1", "indexed --truncate none", "indexed --truncate 1", "pegasos", "average",
               "subsample"],
     "squared-hinge": ["dual --inner 1", "dual --inner 3", "newton", "primal", "primal --order cyclic", "cmls",
@@ -35,20 +35,24 @@ ROWS = {
                  "subsample", "dual --inner 2 --truncate 1", "newton --truncate 1"],
 }
 STREAMED = {
-    "hinge": ["dual --inner 2", "dual --inner 3 --schedule fixed --blocks 4", "indexed --truncate none", "average"],
+    "hinge": ["dual --inner 2", "dual --inner 3 --schedule fixed --blocks 4", "newton", "indexed --truncate none",
+              "average"],
     "squared-hinge": ["dual --inner 2", "newton", "primal", "cmls", "subsample", "dual --inner 2 --truncate 1"],
     "logistic": ["dual --inner 2", "newton", "primal"],
 }
 FILED = {"hinge": ["dual --inner 2"], "squared-hinge": ["dual --inner 2", "dual --inner 2 --truncate 1"],
          "logistic": ["dual --inner 2"]}
-CLASSES = {"hinge": ["dual --inner 2", "dual --multiclass crammer-singer"],
+CLASSES = {"hinge": ["dual --inner 2", "newton", "dual --multiclass crammer-singer"],
            "squared-hinge": ["dual --inner 2", "newton", "primal", "dual --inner 2 --calibrate 0.2"],
-           "logistic": ["dual --inner 2", "newton"]}
+           "logistic": ["dual --inner 2", "newton", "dual --multiclass softmax", "dual --multiclass softmax --free-bias"]}
 
 
-def text(seed, rows, features, nonzeros, classes=2, skew=3):
+def text(seed, rows, features, nonzeros, classes=2, skew=3, clusters=0):
     """svmlight text with planted weights and noise: sums and products of numbers from `random` alone."""
     draw = random.Random(seed)
+    if clusters:
+        yield from clustered_text(draw, rows, features, nonzeros, clusters)
+        return
     planted = [[draw.random() - 0.5 for _ in range(features + 1)] for _ in range(classes)]
     for _ in range(rows):
         index = sorted({1 + int(features * draw.random() ** skew) for _ in range(nonzeros)})
@@ -57,6 +61,20 @@ def text(seed, rows, features, nonzeros, classes=2, skew=3):
         label = scores.index(max(scores))
         name = label + 1 if classes > 2 else (1, -1)[label]
         yield f"{name} " + " ".join(f"{i}:{v / 1000}" for i, v in values) + "\n"
+
+
+def clustered_text(draw, rows, features, nonzeros, clusters):
+    """Nearly equal rows in clusters of very different sizes, of which most have one label; a few cross over."""
+    centres = []
+    for _ in range(clusters):
+        index = sorted({1 + int(features * draw.random()) for _ in range(nonzeros)})
+        centres.append((draw.randrange(2), [(i, draw.randrange(1, 1000)) for i in index]))
+    for _ in range(rows):
+        label, values = centres[int(clusters * draw.random() ** 3)]
+        if draw.random() < 0.02:
+            label = 1 - label
+        moved = [(i, v + draw.randrange(-20, 21)) for i, v in values]
+        yield f"{(1, -1)[label]} " + " ".join(f"{i}:{v / 1000}" for i, v in moved) + "\n"
 
 
 # name: (how its text is made, memory, the solvers)

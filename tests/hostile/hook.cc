@@ -2,6 +2,7 @@
 // (0: every one). ACTION is kill, lose (success is reported and nothing is done) or an error such as ENOSPC; KIND is a
 // name of FileCall::Kind or "any". LINBLOCK_HOOK_PATH=WORD breaks and counts only calls for files with this word in
 // their path. With LINBLOCK_HOOK_COUNT=FILE, how many calls of each kind there were is written at exit.
+// LINBLOCK_OWNERS=N makes each team cut its work for N owners, whatever the number of processors.
 #include <signal.h>
 
 #include <array>
@@ -81,3 +82,14 @@ const bool installed = [] {
 }  // namespace
 
 }  // namespace linblock
+
+// The linker leads calls of Team::Team(size_t threads, size_t owners) here (--wrap).
+extern "C" {
+void __real__ZN8linblock4TeamC1Emm(void* team, size_t threads, size_t owners);   // NOLINT: the linker's names
+void __wrap__ZN8linblock4TeamC1Emm(void* team, size_t threads, size_t owners);   // NOLINT
+void __wrap__ZN8linblock4TeamC1Emm(void* team, size_t threads, size_t owners) {  // NOLINT
+  const char* const forced = std::getenv("LINBLOCK_OWNERS");
+  __real__ZN8linblock4TeamC1Emm(team, threads,
+                                owners == 0 && forced != nullptr ? std::strtoul(forced, nullptr, 10) : owners);
+}
+}

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tools/check_literals.py finds options in string literals alone; and each setting that the library names is an option."""
+import json
 import os
 import pathlib
 import re
@@ -43,11 +44,12 @@ class Library(unittest.TestCase):
         self.assertEqual(list(check_literals.problems_of(check_literals.ROOT)), [])
 
     def test_settings_are_options_of_the_program(self):
-        def help_of(*words):
-            return subprocess.run([os.environ["LINBLOCK"], *words, "--help"], capture_output=True, text=True, check=True).stdout
-        commands = re.findall(r"^  (\w+) {2,}", help_of(), re.MULTILINE)
-        self.assertIn("train", commands)
-        options = set(re.findall(r"--([a-z][a-z-]*)", "".join(help_of(command) for command in commands)))
+        def printed_by(*words):
+            return subprocess.run([os.environ["LINBLOCK"], *words], capture_output=True, text=True, check=True).stdout
+        commands = json.loads(printed_by("--describe-options"))
+        self.assertIn("train", [command["command"] for command in commands])
+        names = " ".join(option["name"] for command in commands for option in command["options"])
+        options = set(re.findall(r"--([a-z][a-z-]*)", names))
         named = {}
         for path in check_literals.sources(check_literals.ROOT):
             source = path.read_text()

@@ -8,6 +8,7 @@ sh block before it printed (stdout and stderr): all of it, but for
 
   ...            in a line: any characters; alone on a line: any number of lines
   progress       "training 50%, ..." is printed only where work is slow, and is left out of the comparison
+  time of day    stands before lines of progress and of passes in a log, not on a terminal, and is left out too
 
 Behind `sh` or `text`, where a reader does not see it, stands what else is to be known of a block:
 
@@ -28,6 +29,7 @@ import tempfile
 SECONDS_A_BLOCK = 120
 NUMBER = r"\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 PROGRESS = re.compile(r"[a-z][a-z ]* \d+%, ")
+TIME_OF_DAY = re.compile(r"^\d\d:\d\d:\d\d (?=pass |[a-z][a-z ]* \d+%, )", re.MULTILINE)
 
 
 class PageError(Exception):
@@ -122,7 +124,7 @@ def run_block(block: Block, folder: str, environment: dict[str, str]) -> list[st
         commands = "\n".join(block.lines)
         raise PageError(f"line {block.line}: exit code {done.returncode} instead of {block.exit_code}\n{commands}\n"
                         f"--- printed:\n{printed}")
-    return [line for line in printed.splitlines() if not PROGRESS.match(line)]
+    return [line for line in TIME_OF_DAY.sub("", printed).splitlines() if not PROGRESS.match(line)]
 
 
 def check_page(page: pathlib.Path, programs: pathlib.Path) -> str:
