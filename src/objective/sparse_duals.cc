@@ -74,7 +74,7 @@ SparseDuals::Page SparseDuals::page(size_t chunk) const {
 
 void SparseDuals::save(FieldWriter& to) const {
   to("counts", counts_);
-  to("rest", passes_out_);
+  to("passes_out", passes_out_);
   to.begin<uint16_t>("classes", pairs_);
   for (const Packed& packed : packed_) to.add_piece(std::span<const uint16_t>(packed.classes));
   to.begin<double>("duals", pairs_);
@@ -83,7 +83,7 @@ void SparseDuals::save(FieldWriter& to) const {
 
 void SparseDuals::restore(FieldReader& from) {
   from("counts", std::span(counts_));
-  from("rest", std::span(passes_out_));
+  from("passes_out", std::span(passes_out_));
   const uint64_t all = from.count<uint16_t>("classes");
   if (all != from.count<double>("duals")) from.refuse_value("duals");
   pairs_ = 0;

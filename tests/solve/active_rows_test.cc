@@ -84,7 +84,7 @@ TEST_F(Active, AWalkMeetsEachOnceAndReadsNoMoreThanDoesNotFit) {
       EXPECT_LE(active.bytes_here(), kBytes);
     });
     EXPECT_EQ(met, std::vector<int>(active.size(), 1));
-    EXPECT_LE(active.take_bytes_read(), too_many + kBytes / 8) << "more than what did not fit, and a shelf or two";
+    EXPECT_LE(active.take_bytes_read(), too_many + kBytes / 8) << "more than what did not fit, and a segment or two";
   }
 }
 

@@ -118,7 +118,7 @@ class DualDescent {
 
   static void visit_fields(auto& self, auto&& field) {
     field("weights", std::span(self.solution_.weights));
-    field("resting", self.shrinking_);
+    field("shrinking", self.shrinking_);
     field("mean", std::span(self.mean_));
     field("mean_of", self.mean_of_);
     field("pass", self.pass_);
@@ -129,7 +129,7 @@ class DualDescent {
     if (self.batch_team_) field("batches", self.batch_state_);
     if (!self.solution_.duals.in_file()) {
       field("duals", self.solution_.duals.all());
-      field("rest", self.solution_.duals.all_passes_out());
+      field("passes_out", self.solution_.duals.all_passes_out());
     }
     if (self.working_set_.wanted()) field("kept", self.working_set_);
   }

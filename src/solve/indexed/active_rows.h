@@ -1,5 +1,5 @@
 // The active rows of indexed block descent (the paper's S) with their duals, in the order in which they came. They
-// stand on shelves of a fixed size. Where not all shelves fit in memory, those whose turn is farthest away go to
+// stand on segments of a fixed size. Where not all segments fit in memory, those whose turn is farthest away go to
 // files, each written once and checked when it comes back (section 4.2: a sliding window).
 #pragma once
 
@@ -17,7 +17,7 @@ namespace linblock {
 
 class ActiveRows {
  public:
-  // With what is noted of a row beside its shelf.
+  // With what is noted of a row beside its segment.
   static constexpr uint64_t kNoteBytes = sizeof(double) + sizeof(uint8_t);
 
   // `files`: what the names of files begin with, beside the checkpoint that needs them too, and goes with them; empty:
@@ -69,7 +69,7 @@ class ActiveRows {
     std::unique_ptr<RowCache> cache = {};
   };
   // As a checkpoint has it.
-  struct SavedShelf {
+  struct SavedSegment {
     uint64_t rows = 0;
     uint64_t bytes = 0;
     uint64_t room = 0;
@@ -85,18 +85,18 @@ class ActiveRows {
     }
   };
 
-  size_t shelf_of(size_t number) const;
+  size_t segment_of(size_t number) const;
   std::string path_of(uint64_t file) const;
-  void load(size_t shelf);
-  void put_away(size_t shelf);
-  // Puts away what may go, until so many bytes fit; the last shelf stays, where rows are added. False: they cannot.
-  bool make_room(uint64_t bytes, const std::function<bool(size_t shelf)>& may_go, size_t first);
-  // The same, but shelves from `first` to `last` stay, and from `pinned` on.
+  void load(size_t segment);
+  void put_away(size_t segment);
+  // Puts away what may go, until so many bytes fit; the last segment stays, where rows are added. False: they cannot.
+  bool make_room(uint64_t bytes, const std::function<bool(size_t segment)>& may_go, size_t first);
+  // The same, but segments from `first` to `last` stay, and from `pinned` on.
   bool make_room(uint64_t bytes, size_t first, size_t last, size_t pinned);
 
   const Store& store_;
   const uint64_t capacity_;
-  const uint64_t shelf_bytes_;
+  const uint64_t segment_bytes_;
   const std::string files_;
   std::vector<RowSegment> segments_;
   std::vector<double> alphas_;

@@ -28,9 +28,9 @@ void PageBounds::move_to(const std::vector<double>& weights) {
 }
 
 bool PageBounds::is_due(uint32_t page, bool thorough) const {
-  const PageBound& note = notes_[page];
-  if (!thorough && note.far != 0 && note.out_rows == 0) return false;
-  return note.safe_radius < 0 || note.out_until < anchor_moved_ || note.safe_radius < distances_[note.looked_at];
+  const PageBound& bound = bounds_[page];
+  if (!thorough && bound.far != 0 && bound.out_rows == 0) return false;
+  return bound.safe_radius < 0 || bound.out_until < anchor_moved_ || bound.safe_radius < distances_[bound.looked_at];
 }
 
 uint16_t PageBounds::this_look() {
@@ -38,11 +38,11 @@ uint16_t PageBounds::this_look() {
   if (anchors_.size() == most_looks(at_.size())) {
     // The two oldest become one: what was true around the first is true in a smaller part of it around the second.
     const double apart = way(anchors_[0], anchors_[1]);
-    for (PageBound& note : notes_) {
-      if (note.looked_at == 0)
-        note.safe_radius -= apart;
+    for (PageBound& bound : bounds_) {
+      if (bound.looked_at == 0)
+        bound.safe_radius -= apart;
       else
-        --note.looked_at;
+        --bound.looked_at;
     }
     anchors_.erase(anchors_.begin());
     distances_.erase(distances_.begin());
@@ -52,20 +52,20 @@ uint16_t PageBounds::this_look() {
   return static_cast<uint16_t>(anchors_.size() - 1);
 }
 
-void PageBounds::put(uint32_t page, PageBound note) {
-  note.looked_at = this_look();
-  notes_[page] = note;
+void PageBounds::put(uint32_t page, PageBound bound) {
+  bound.looked_at = this_look();
+  bounds_[page] = bound;
 }
 
 uint64_t PageBounds::outliers() const {
   uint64_t sum = 0;
-  for (const PageBound& note : notes_) sum += note.out_rows;
+  for (const PageBound& bound : bounds_) sum += bound.out_rows;
   return sum;
 }
 
 double PageBounds::out_cost() const {
   double sum = 0;
-  for (const PageBound& note : notes_) sum += note.out_cost;
+  for (const PageBound& bound : bounds_) sum += bound.out_cost;
   return sum;
 }
 
@@ -75,16 +75,16 @@ void PageBounds::begin_returns(const std::vector<double>& weights) {
 }
 
 void PageBounds::give_back(uint32_t page, double slack, double norm) {
-  PageBound& note = notes_[page];
-  note.safe_radius = std::min(note.safe_radius, slack / std::max(norm, kShortest) - ways_[note.looked_at]);
-  if (slack < kFar) note.far = 0;
+  PageBound& bound = bounds_[page];
+  bound.safe_radius = std::min(bound.safe_radius, slack / std::max(norm, kShortest) - ways_[bound.looked_at]);
+  if (slack < kFar) bound.far = 0;
 }
 
 void PageBounds::give_back_outlier(uint32_t page, double slack, double norm, double cost) {
-  PageBound& note = notes_[page];
-  note.out_until = std::min(note.out_until, anchor_moved_ + slack / std::max(norm, kShortest));
-  note.out_cost += cost;
-  ++note.out_rows;
+  PageBound& bound = bounds_[page];
+  bound.out_until = std::min(bound.out_until, anchor_moved_ + slack / std::max(norm, kShortest));
+  bound.out_cost += cost;
+  ++bound.out_rows;
 }
 
 void PageBounds::save(FieldWriter& to) const {
@@ -97,9 +97,9 @@ void PageBounds::restore(FieldReader& from) {
   if (distances_.size() > most_looks(at_.size())) from.refuse_value("distances");
   anchors_.assign(distances_.size(), std::vector<double>(at_.size()));
   for (size_t i = 0; i < anchors_.size(); ++i) from(numbered("look", i), std::span(anchors_[i]));
-  for (const PageBound& note : notes_) {
-    const bool never = note.looked_at == 0 && note.safe_radius < 0;
-    if (!never && note.looked_at >= anchors_.size()) from.refuse_value("pages.looked_at");
+  for (const PageBound& bound : bounds_) {
+    const bool never = bound.looked_at == 0 && bound.safe_radius < 0;
+    if (!never && bound.looked_at >= anchors_.size()) from.refuse_value("pages.looked_at");
   }
 }
 

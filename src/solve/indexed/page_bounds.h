@@ -39,7 +39,7 @@ class PageBounds {
     return pages * sizeof(PageBound) + most_looks(weights) * weights * sizeof(double);
   }
 
-  PageBounds(size_t pages, size_t weights) : notes_(pages), at_(weights) {}
+  PageBounds(size_t pages, size_t weights) : bounds_(pages), at_(weights) {}
 
   // Where margins are looked at.
   const std::vector<double>& at() const { return at_; }
@@ -48,11 +48,11 @@ class PageBounds {
   double anchor_moved() const { return anchor_moved_; }
   void move_anchor(double distance) { anchor_moved_ += distance * (1 + kMarginRounding); }
 
-  size_t pages() const { return notes_.size(); }
+  size_t pages() const { return bounds_.size(); }
   // Not thorough: pages whose rows are all far are left alone.
   bool is_due(uint32_t page, bool thorough) const;
   // Of a look from where margins are looked at now.
-  void put(uint32_t page, PageBound note);
+  void put(uint32_t page, PageBound bound);
   uint64_t outliers() const;
   double out_cost() const;
 
@@ -67,7 +67,7 @@ class PageBounds {
 
  private:
   static void visit_fields(auto& self, auto&& field) {
-    field("pages", std::span(self.notes_));
+    field("pages", std::span(self.bounds_));
     field("at", std::span(self.at_));
     field("distances", self.distances_);
     field("anchor_moved", self.anchor_moved_);
@@ -75,7 +75,7 @@ class PageBounds {
   // The number of the weights at hand among the looks.
   uint16_t this_look();
 
-  std::vector<PageBound> notes_;
+  std::vector<PageBound> bounds_;
   std::vector<double> at_;
   // Weights from which pages were looked at, the latest last; how far at_ is from each, and where rows return from.
   std::vector<std::vector<double>> anchors_;

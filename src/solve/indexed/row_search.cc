@@ -32,9 +32,9 @@ RowSearch::RowSearch(const Problem& problem, const Task& task, const RowCost& co
       scan_(forest.pages().chunks().size()),
       page_begin_(row_begins(forest.pages())),
       members_(page_begin_.back()),
-      notes_(forest.pages().chunks().size(), problem.weights()),
+      page_bounds_(forest.pages().chunks().size(), problem.weights()),
       anchor_(problem.weights()),
-      last_look_(notes_.pages()) {
+      last_look_(page_bounds_.pages()) {
   for (const auto& [label, rows] : problem.store->info().labels)
     if (label != task.positive && label_bit(label) == positive_bit_) bit_is_shared_ = true;
   if (!search_) {
@@ -52,13 +52,13 @@ void RowSearch::take_stranger(const Chunk& chunk, size_t row) {
 void RowSearch::end_strangers() { std::sort(unplaced_.begin(), unplaced_.end()); }
 
 void RowSearch::move_anchor(const std::vector<double>& weights) {
-  notes_.move_anchor(distance(weights, anchor_));
+  page_bounds_.move_anchor(distance(weights, anchor_));
   anchor_ = weights;
   anchored_ = true;
 }
 
 bool RowSearch::can_be_left(uint32_t page, const MetricForest::Child& child, double score) {
-  const std::vector<double>& at = notes_.at();
+  const std::vector<double>& at = page_bounds_.at();
   double squares = squared(at);
   if (problem_.has_bias()) squares -= at.back() * at.back();
   const double spread = std::sqrt(squares) * double{child.radius};
@@ -69,7 +69,7 @@ bool RowSearch::can_be_left(uint32_t page, const MetricForest::Child& child, dou
   if (slack <= 0) return false;
   const double bias2 = problem_.has_bias() ? problem_.bias * problem_.bias : 0;
   const double longest = std::sqrt(double{child.largest_norm} * double{child.largest_norm} + bias2);
-  notes_.put(page, {.safe_radius = longest > 0 ? slack / longest * (1 - kMarginRounding) : kInfinity,
+  page_bounds_.put(page, {.safe_radius = longest > 0 ? slack / longest * (1 - kMarginRounding) : kInfinity,
                     .out_until = kInfinity,
                     .far = slack >= kFar ? uint16_t{1} : uint16_t{0}});
   return true;
@@ -79,11 +79,11 @@ size_t RowSearch::scan_page(uint32_t number, size_t most, SearchResult& result) 
   const std::shared_ptr<const Chunk> chunk = cache_.page(number);
   page_bytes_ = std::max<uint64_t>(page_bytes_, chunk->memory_bytes());
   last_look_[number] = ++anchors_;
-  const std::vector<double>& at = notes_.at();
+  const std::vector<double>& at = page_bounds_.at();
   const bool same = at == anchor_;
   const double w_norm = std::sqrt(squared(at));
   const uint64_t begin = page_begin_[number];
-  PageBound note{.safe_radius = kInfinity, .out_until = kInfinity, .far = 1};
+  PageBound bound{.safe_radius = kInfinity, .out_until = kInfinity, .far = 1};
   size_t taken = 0;
   bool left_over = false;
   for (size_t i = 0; i < chunk->rows(); ++i) {
@@ -105,9 +105,9 @@ size_t RowSearch::scan_page(uint32_t number, size_t most, SearchResult& result) 
       const double at_anchor = active_.margin(row, anchor_);
       if (at_anchor < outlier_margin_) {
         const double slack = outlier_margin_ - at_anchor - rounding;
-        note.out_until = std::min(note.out_until, norm > 0 ? notes_.anchor_moved() + slack / norm : kInfinity);
-        note.out_cost += cost;
-        ++note.out_rows;
+        bound.out_until = std::min(bound.out_until, norm > 0 ? page_bounds_.anchor_moved() + slack / norm : kInfinity);
+        bound.out_cost += cost;
+        ++bound.out_rows;
         continue;
       }
       margin_here = same ? at_anchor : active_.margin(row, at);
@@ -128,12 +128,12 @@ size_t RowSearch::scan_page(uint32_t number, size_t most, SearchResult& result) 
       }
       continue;
     }
-    if (margin_here < flat_from_ + kFar) note.far = 0;
-    note.safe_radius = std::min(note.safe_radius, norm > 0 ? (margin_here - flat_from_ - rounding) / norm : kInfinity);
+    if (margin_here < flat_from_ + kFar) bound.far = 0;
+    bound.safe_radius = std::min(bound.safe_radius, norm > 0 ? (margin_here - flat_from_ - rounding) / norm : kInfinity);
   }
-  if (left_over) note.safe_radius = -1;
-  if (left_over || taken > 0) note.far = 0;
-  notes_.put(number, note);
+  if (left_over) bound.safe_radius = -1;
+  if (left_over || taken > 0) bound.far = 0;
+  page_bounds_.put(number, bound);
   result.rows += taken;
   return taken;
 }
@@ -145,7 +145,7 @@ std::vector<uint32_t> RowSearch::rescan(size_t most, SearchResult& result) {
     if (last_look_[page] > anchors_ - held) pages.push_back(page);
   std::sort(pages.begin(), pages.end(), [&](uint32_t a, uint32_t b) { return last_look_[a] > last_look_[b]; });
   std::erase_if(pages, [&](uint32_t page) {
-    if (!notes_.is_due(page, true) || (most > 0 && result.rows >= most)) return true;
+    if (!page_bounds_.is_due(page, true) || (most > 0 && result.rows >= most)) return true;
     scan_page(page, most - std::min(most, result.rows), result);
     return false;
   });
@@ -156,13 +156,13 @@ std::vector<uint32_t> RowSearch::rescan(size_t most, SearchResult& result) {
 RowSearch::SearchResult RowSearch::query(size_t most, bool thorough, PageSearch& search, size_t most_pages) {
   SearchResult result;
   const std::vector<uint32_t> seen = thorough ? rescan(most, result) : std::vector<uint32_t>();
-  search.begin({.weights = notes_.at(),
+  search.begin({.weights = page_bounds_.at(),
                 .bias = problem_.bias,
                 .turn = turn_,
                 .thorough = thorough,
                 .is_due =
                     [&](uint32_t page) {
-                      return notes_.is_due(page, thorough) && !std::binary_search(seen.begin(), seen.end(), page);
+                      return page_bounds_.is_due(page, thorough) && !std::binary_search(seen.begin(), seen.end(), page);
                     },
                 .can_be_left = [&](uint32_t page, const MetricForest::Child& child,
                                    double score) { return can_be_left(page, child, score); }});
@@ -181,10 +181,10 @@ RowSearch::SearchResult RowSearch::query(size_t most, bool thorough, PageSearch&
 }
 
 RowSearch::SearchResult RowSearch::sample(size_t most) {
-  notes_.move_to(active_.weights());
+  page_bounds_.move_to(active_.weights());
   const bool on_trial = is_on_trial();
   if (on_trial && turn_ % 2 == 0) {
-    RandomSearch random(notes_.pages(), mix64(seed_, turn_));
+    RandomSearch random(page_bounds_.pages(), mix64(seed_, turn_));
     const SearchResult result = query(most, false, random, kTrialPages);
     judge_index(result, false);
     return result;
@@ -214,18 +214,18 @@ void RowSearch::give_back(const std::vector<uint8_t>& keep) {
   const std::vector<double>& w = active_.weights();
   const double w_norm = std::sqrt(squared(w));
   const double anchor_norm = std::sqrt(squared(anchor_));
-  notes_.begin_returns(w);
+  page_bounds_.begin_returns(w);
   active_.for_each([&](size_t i, const Row& row) {
     if (keep[i] != 0) return;
     const RowCache::Origin origin = rows.origin(i);
     members_.clear(page_begin_[origin.chunk] + origin.row);
     const double norm = norm_of(row);
     if (rows.is_out(i))
-      notes_.give_back_outlier(
+      page_bounds_.give_back_outlier(
           origin.chunk, outlier_margin_ - active_.margin(row, anchor_) - kMarginRounding * (1 + anchor_norm * norm),
           norm, costs_.cost_of_learned(row));
     else
-      notes_.give_back(origin.chunk, active_.margin(row, w) - flat_from_ - kMarginRounding * (1 + w_norm * norm), norm);
+      page_bounds_.give_back(origin.chunk, active_.margin(row, w) - flat_from_ - kMarginRounding * (1 + w_norm * norm), norm);
   });
   active_.keep(keep);
 }
@@ -238,7 +238,7 @@ void RowSearch::save(FieldWriter& to) const {
 void RowSearch::restore(FieldReader& from) {
   visit_fields(*this, from);
   const auto scanned = from.take<size_t>("scanned");
-  if (scanned >= std::max<size_t>(1, notes_.pages())) from.refuse_value("scanned");
+  if (scanned >= std::max<size_t>(1, page_bounds_.pages())) from.refuse_value("scanned");
   scan_.set_position(scanned);
 }
 

@@ -47,12 +47,12 @@ class RowSearch {
   bool is_outlier(const Row& row) const { return anchored_ && active_.margin(row, anchor_) < outlier_margin_; }
 
   // Where margins are looked at.
-  const std::vector<double>& at() const { return notes_.at(); }
-  void move_to(const std::vector<double>& weights) { notes_.move_to(weights); }
+  const std::vector<double>& at() const { return page_bounds_.at(); }
+  void move_to(const std::vector<double>& weights) { page_bounds_.move_to(weights); }
 
   // Random choices are others in each turn.
   void begin_turn() { ++turn_; }
-  bool is_on_trial() const { return turn_ <= kTrialTurns && notes_.pages() >= kPagesToJudge; }
+  bool is_on_trial() const { return turn_ <= kTrialTurns && page_bounds_.pages() >= kPagesToJudge; }
   // Takes up to `most` rows, from pages that promise some, at the active rows' weights.
   SearchResult sample(size_t most);
   // Takes up to `most` rows, from all pages that can have some. 0: looks at all of them, and takes none.
@@ -61,8 +61,8 @@ class RowSearch {
   void give_back(const std::vector<uint8_t>& keep);
 
   // Of rows outside the active ones, as of the last looks at their pages.
-  uint64_t outliers() const { return notes_.outliers(); }
-  double out_cost() const { return notes_.out_cost(); }
+  uint64_t outliers() const { return page_bounds_.outliers(); }
+  double out_cost() const { return page_bounds_.out_cost(); }
   uint64_t rows_looked_at() const { return traversed_; }
   // The index was found to be no better than reading page after page: what was measured, once.
   std::optional<std::string> take_note() { return std::exchange(note_, std::nullopt); }
@@ -76,7 +76,7 @@ class RowSearch {
   static constexpr size_t kPagesToJudge = 32;  // with fewer, there is nothing to choose from
 
   static void visit_fields(auto& self, auto&& field) {
-    field("notes", self.notes_);
+    field("page_bounds", self.page_bounds_);
     field("members", self.members_);
     field("strangers", self.unplaced_);
     field("last_looks", std::span(self.last_look_));
@@ -117,7 +117,7 @@ class RowSearch {
   std::vector<uint64_t> page_begin_;
   RowSet members_;                  // active rows, by place in the pages
   std::vector<uint64_t> unplaced_;  // ids of active rows that were not met in a page yet, increasing
-  PageBounds notes_;
+  PageBounds page_bounds_;
   std::vector<double> anchor_;
   // When each page was last looked at, counted in looks; 0: never.
   std::vector<uint64_t> last_look_;

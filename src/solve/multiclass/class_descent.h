@@ -39,7 +39,7 @@ class ClassDescent {
   static void visit_fields(auto& self, auto&& field) {
     field("weights", std::span(self.solution_.weights));
     field("duals", self.solution_.class_duals);
-    field("resting", self.shrinking_);
+    field("shrinking", self.shrinking_);
     field("pass", self.pass_);
     field("losses", self.losses_);
     field("dual_values", self.dual_values_);
