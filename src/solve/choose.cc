@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "solve/core/difficulty.h"
 #include "solve/core/row_plan.h"
 #include "solve/solve.h"
 
@@ -18,13 +19,12 @@ namespace {
 // With some room for what is not known yet, such as rows to test on: a choice must not be refused where another works.
 constexpr uint64_t kOthersShare = 4;  // one part in so many
 
-// Of difficulty(); docs/solvers.md has the measurements. Above it, whatever the scales, sparsity and noise of the data,
-// dual descent took hundreds of passes or did not arrive. With fewer rows than features it depends on how unlike the
-// features' scales are, which nothing tells beforehand, and only far longer rows are a sign.
-constexpr double kHard = 200;
-constexpr double kHardWithFewRows = 1000;
-constexpr uint64_t kRowsForNewton = 2;  // for each feature
-constexpr double kEasy = 100;           // what a smaller cost is to reach
+// Rows that are long for their cost: with fewer than half a row for each feature dual descent arrives all the same, and
+// is cheaper. Where the memory has no samples, newton's trust region needs more rows than that.
+constexpr uint64_t kFeaturesForSamples = 2;  // for each row
+constexpr uint64_t kRowsForTrustRegion = 2;  // for each feature
+
+constexpr double kEasy = 100;  // what a smaller cost is to reach
 // The hinge to a loose gap: up to here dual descent is done before newton has found the rows that matter. It is worth
 // more where rows are read in each pass: then newton's sample is small and its passes are many.
 constexpr double kShortRows = 12;
@@ -64,39 +64,20 @@ bool has_samples(const Problem& problem, const Plan& newton, Context context) {
   }
 }
 
-double hard_from(const Problem& problem) {
-  return problem.store->info().rows > problem.weights() ? kHard : kHardWithFewRows;
-}
-
 bool is_smooth(const Problem& problem) {
   return std::visit([]<class L>(const L&) { return SmoothLoss<L>; }, problem.loss);
 }
 
-// Of problems whose rows are long: newton's factorization does not mind, and with enough rows for each feature its
-// trust region arrives more often than dual descent.
-bool suits_long_rows(const Problem& problem, const Plan& newton) {
-  return newton.bytes(kFactors) > 0 || is_smooth(problem);
+// Of problems whose rows are long: with samples of rows newton does not mind.
+bool suits_long_rows(const Problem& problem, const Plan& newton, const Context& context) {
+  return has_samples(problem, newton, context) ||
+         (is_smooth(problem) && problem.store->info().rows > kRowsForTrustRegion * problem.weights());
 }
 
 }  // namespace
 
-std::optional<double> difficulty(const Problem& problem) {
-  const StoreInfo& info = problem.store->info();
-  if (!info.values || info.rows == 0) return {};
-  double cost = 0;
-  for (const Task& task : problem.tasks) cost = std::max(cost, task.cost);
-  double weight = problem.class_weights.empty() ? 1 : 0;
-  for (const auto& [label, rows] : info.labels) {
-    const auto multiplier = problem.class_weights.find(label);
-    weight = std::max(weight, multiplier == problem.class_weights.end() ? 1 : multiplier->second);
-  }
-  const double bias = problem.has_bias() && !problem.free_bias ? problem.bias * problem.bias : 0;
-  return cost * weight * (info.values->squares / static_cast<double>(info.rows) + bias);
-}
-
 std::string foresee_passes(const Problem& problem, const Plan& plan) {
-  const std::optional<double> found = difficulty(problem);
-  if (!found || *found <= hard_from(problem) || plan.bytes(kFactors) > 0) return {};
+  if (!is_hard(problem) || (plan.method_name() == Newton::kName && Newton::is_worth(problem, plan))) return {};
   double cost = 0;
   for (const Task& task : problem.tasks) cost = std::max(cost, task.cost);
   const StoreInfo& info = problem.store->info();
@@ -107,7 +88,7 @@ std::string foresee_passes(const Problem& problem, const Plan& plan) {
       "above "
       "{:.0f}. Lower the `cost` to about {:.2g}, scale the columns{}, or run 'linblock tune', which begins with small "
       "costs",
-      *found, plan.method_name(), hard_from(problem), cost * kEasy / *found,
+      *difficulty(problem), plan.method_name(), hard_from(problem), cost * kEasy / *difficulty(problem),
       documents ? library_text(" (or the rows: `normalize`)") : std::string());
 }
 
@@ -122,13 +103,12 @@ Choice choose_method(const Problem& problem, const Context& context, double tole
   };
   if (problem.free_bias) return because(Newton{}, "the bias is not penalized");
   const std::optional<double> found = difficulty(problem);
-  const bool is_hard = found && *found > kHard && problem.store->info().rows > kRowsForNewton * problem.weights();
-  if (!has_few_features(problem) && !is_hard) return because(Dual{}, "rows are few for each feature");
+  const bool long_rows = is_hard(problem) && kFeaturesForSamples * problem.store->info().rows > problem.weights();
+  if (!has_few_features(problem) && !long_rows) return because(Dual{}, "rows are few for each feature");
   const std::optional<Plan> newton = plan_for(problem, Newton{}, context);
   if (!newton) return because(Dual{}, kTooLittleMemory);
-  if (is_hard && suits_long_rows(problem, *newton)) return because(Newton{}, "rows are long for this cost");
-  if (!has_few_features(problem)) return because(Dual{}, "features are too many for a factorization");
-  if (!has_samples(problem, *newton, context)) return because(Dual{}, kTooLittleMemory);
+  if (long_rows && suits_long_rows(problem, *newton, context)) return because(Newton{}, "rows are long for this cost");
+  if (!has_few_features(problem) || !has_samples(problem, *newton, context)) return because(Dual{}, kTooLittleMemory);
   const double short_rows = newton->rows == RowsHeld::streamed ? kShortStreamedRows : kShortRows;
   if (!is_smooth(problem) && tolerance >= kLooseTolerance && found && *found <= short_rows)
     return because(Dual{}, "rows are short for this cost");

@@ -82,6 +82,8 @@ DATA = {
     "rows": (dict(seed=1, rows=3000, features=1500, nonzeros=25), "1G", ROWS),
     "streamed": (dict(seed=2, rows=50000, features=4000, nonzeros=45), "16M", STREAMED),
     "filed": (dict(seed=3, rows=1200000, features=300, nonzeros=1, skew=1), "16M", FILED),
+    # More features than a factorization takes, and few rows for each: newton's trust region.
+    "wide": (dict(seed=5, rows=2000, features=3000, nonzeros=20), "1G", {loss: ["newton"] for loss in ("squared-hinge", "logistic")}),
     "classes": (dict(seed=4, rows=1500, features=400, nonzeros=15, classes=4), "1G", CLASSES),
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "solve/core/difficulty.h"
 #include "solve/solve.h"
 #include "store/core/compact.h"
 #include "store/core/remove.h"
@@ -60,12 +61,14 @@ TEST_F(ChosenMethod, IsDualWhereRowsAreFew) {
               std::string(loss) + ", 1,000 rows x 100 features: dual, because rows are few for each feature");
 }
 
-TEST_F(ChosenMethod, IsNewtonForTheHingeOfLongRowsThatAreFew) {
+TEST_F(ChosenMethod, IsNewtonForLongRows) {
   EXPECT_EQ(choice_for(1000, 100, 1e4, "hinge").reason,
             "hinge, 1,000 rows x 100 features: newton, because rows are long for this cost");
-  EXPECT_TRUE(std::holds_alternative<Newton>(choice_for(1000, 100, 1e4, "logistic").method));
-  for (const char* loss : {"hinge", "logistic"})
-    EXPECT_TRUE(std::holds_alternative<Dual>(choice_for(100, 200, 1e4, loss).method)) << "more features than rows";
+  for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+    EXPECT_TRUE(std::holds_alternative<Newton>(choice_for(1000, 100, 1e4, loss).method)) << loss;
+    EXPECT_TRUE(std::holds_alternative<Newton>(choice_for(150, 250, 1e4, loss).method)) << loss;
+    EXPECT_TRUE(std::holds_alternative<Dual>(choice_for(100, 250, 1e4, loss).method)) << "few rows for each feature";
+  }
 }
 
 // With a quarter of the memory to spare: whatever newton is chosen for, it can also be planned for.
@@ -104,22 +107,24 @@ TEST_F(ForeseenPasses, AreSaidWithACostThatHelps) {
   const Store store = write_store(folder_, data_of_length(1000, 800, 1e4), 1000);
   Problem problem = problem_for(store, "logistic", 0.5);
   EXPECT_NEAR(*difficulty(problem), 5000, 1);
-  for (const AnyMethod& method : {AnyMethod(Dual{}), AnyMethod(Newton{})})
-    EXPECT_EQ(
-        words(problem, method),
-        "this may take hundreds of passes: the cost times the mean squared length of a row is 5e+03, and " +
-            std::string(name_of(method)) +
-            " is slow above 200. Lower the cost to about 0.01, scale the columns, or run 'linblock tune', which begins "
-            "with small costs");
+  EXPECT_EQ(
+      words(problem, Dual{}),
+      "this may take hundreds of passes: the cost times the mean squared length of a row is 5e+03, and dual is slow "
+      "above 200. Lower the cost to about 0.01, scale the columns, or run 'linblock tune', which begins with small "
+      "costs");
   problem.tasks.front().cost = 0.01;
   EXPECT_EQ(words(problem, Dual{}), "") << "the cost that was named";
 }
 
-TEST_F(ForeseenPasses, AreNotThoseOfAFactorization) {
-  const Store store = write_store(folder_, data_of_length(1000, 100, 1e4), 1000);
-  EXPECT_EQ(words(problem_for(store, "hinge", 1), Newton{}), "");
-  EXPECT_NE(words(problem_for(store, "logistic", 1), Newton{}), "") << "a trust region";
-  EXPECT_NE(words(problem_for(store, "hinge", 1), Dual{}), "");
+TEST_F(ForeseenPasses, AreNotThoseOfSamples) {
+  for (const uint32_t features : {100, 800}) {
+    const MemoryFolder folder;
+    const Store store = write_store(folder, data_of_length(1000, features, 1e4), 1000);
+    for (const char* loss : {"hinge", "squared-hinge", "logistic"}) {
+      EXPECT_EQ(words(problem_for(store, loss, 1), Newton{}), "") << loss;
+      EXPECT_NE(words(problem_for(store, loss, 1), Dual{}), "") << loss;
+    }
+  }
 }
 
 TEST_F(ForeseenPasses, CountTheBiasAndClassWeights) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/memory.h"
+#include "solve/newton/factor.h"
 #include "solve/solve.h"
 #include "support/errors.h"
 #include "support/stopping.h"
@@ -17,20 +18,50 @@ using namespace test;  // NOLINT: the tests' own words
 
 const SolveOptions kTight{.method = Newton{}, .tolerance = 1e-9};
 
+// With more features than a factorization takes, newton has its trust region. The features in between are in no row, so
+// the optimum is that of the narrow data.
+Data spread(Data data) {
+  const uint32_t apart = static_cast<uint32_t>(Factor::kMostWeights) / data.features + 1;
+  for (OwnedRow& row : data.rows)
+    for (uint32_t& index : row.index) index *= apart;
+  data.features *= apart;
+  return data;
+}
+
 double reference(const std::string& loss, const std::vector<DenseRow>& rows) {
   return reference_optimum(loss, rows, 1e-10, 100000).primal;
 }
 
-class NewtonWith : public testing::TestWithParam<std::tuple<const char*, size_t>> {
+struct Way {
+  const char* loss;
+  bool wide = false;  // trust region
+};
+const std::vector<Way> kWays = {
+    {"hinge"},          {"squared-hinge"},    {"logistic"}, {"huber-hinge"}, {"squared-hinge", true},
+    {"logistic", true}, {"huber-hinge", true}};
+
+// "squared-hinge" as a part of a test's name.
+std::string title(const Way& way) {
+  const std::string loss = way.loss;
+  return (loss == "hinge"         ? "Hinge"
+          : loss == "logistic"    ? "Logistic"
+          : loss == "huber-hinge" ? "HuberHinge"
+                                  : "SquaredHinge") +
+         std::string(way.wide ? "Wide" : "");
+}
+
+class NewtonWith : public testing::TestWithParam<std::tuple<Way, size_t>> {
  protected:
-  static std::string loss() { return std::get<0>(GetParam()); }
-  static size_t rows_per_chunk() { return std::get<1>(GetParam()); }
+  static std::string loss() { return std::get<0>(GetParam()).loss; }
+  Store written(const Data& data) const {
+    return write_store(folder_, std::get<0>(GetParam()).wide ? spread(data) : data, std::get<1>(GetParam()));
+  }
   const MemoryFolder folder_;
 };
 
 TEST_P(NewtonWith, ReachesTheReferenceOptimumOfEveryTask) {
   const Data data = make_classes(42, 6, 3, 1);
-  const Store store = write_store(folder_, data, rows_per_chunk());
+  const Store store = written(data);
   const std::vector<double> costs = {0.5, 0.05, 20};
   std::vector<Solution> solutions;
   SolveOptions options = kTight;
@@ -50,7 +81,7 @@ TEST_P(NewtonWith, ReachesTheReferenceOptimumOfEveryTask) {
 
 TEST_P(NewtonWith, ComesToTheSameOptimumAsTheDualMethod) {
   const Data data = make_data(120, 10, 7);
-  const Store store = write_store(folder_, data, rows_per_chunk());
+  const Store store = written(data);
   const Problem problem = problem_for(store, loss(), 2, 1);
   std::vector<Solution> ours;
   std::vector<Solution> theirs;
@@ -61,24 +92,17 @@ TEST_P(NewtonWith, ComesToTheSameOptimumAsTheDualMethod) {
     EXPECT_NEAR(ours[0].weights[j], theirs[0].weights[j], 2e-3) << "weight " << j;
 }
 
-// "squared-hinge" as a part of a test's name.
-std::string loss_title(const std::string& loss) {
-  return loss == "hinge"         ? "Hinge"
-         : loss == "logistic"    ? "Logistic"
-         : loss == "huber-hinge" ? "HuberHinge"
-                                 : "SquaredHinge";
-}
-
-INSTANTIATE_TEST_SUITE_P(Chunks, NewtonWith,
-                         testing::Combine(testing::Values("hinge", "squared-hinge", "logistic", "huber-hinge"),
-                                          testing::Values(1U, 7U, 1000U)),
+INSTANTIATE_TEST_SUITE_P(Chunks, NewtonWith, testing::Combine(testing::ValuesIn(kWays), testing::Values(1U, 7U, 1000U)),
                          [](const auto& one) {
-                           return loss_title(std::get<0>(one.param)) + std::to_string(std::get<1>(one.param));
+                           return title(std::get<0>(one.param)) + std::to_string(std::get<1>(one.param));
                          });
 
-class NewtonOn : public testing::TestWithParam<const char*> {
+class NewtonOn : public testing::TestWithParam<Way> {
  protected:
-  static std::string loss() { return GetParam(); }
+  static std::string loss() { return GetParam().loss; }
+  Store written(const Data& data, size_t rows_per_chunk) const {
+    return write_store(folder_, GetParam().wide ? spread(data) : data, rows_per_chunk);
+  }
   Summary solved(const Problem& problem, const SolveOptions& options = kTight, const Context& context = {}) {
     return solve(problem, options, solutions_, context);
   }
@@ -89,7 +113,7 @@ class NewtonOn : public testing::TestWithParam<const char*> {
 TEST_P(NewtonOn, RowsWithWeightsOfTheirOwnAndOfTheirClass) {
   Data data = make_data(60, 5, 4);
   for (size_t i = 0; i < data.rows.size(); ++i) data.rows[i].weight = static_cast<float>(i % 4) / 2;
-  const Store store = write_store(folder_, data, 7);
+  const Store store = written(data, 7);
   Problem problem = problem_for(store, loss(), 3);
   problem.class_weights = {{1, 0.5}};
   const double best = reference(loss(), dense(data, 3, -1, {{1, 0.5}}));
@@ -98,7 +122,7 @@ TEST_P(NewtonOn, RowsWithWeightsOfTheirOwnAndOfTheirClass) {
 
 TEST_P(NewtonOn, RowsOfWhichSomeAreHeldOut) {
   Data data = make_data(90, 5, 4);
-  const Store store = write_store(folder_, data, 7);
+  const Store store = written(data, 7);
   Problem problem = problem_for(store, loss(), 1, 1);
   problem.tasks[0].held_out = {.seed = 5, .parts = 3, .first = 1, .last = 2};
   std::vector<DenseRow> rows = dense(data, 1, 1);
@@ -115,7 +139,7 @@ TEST_P(NewtonOn, RowsOfWhichSomeAreHeldOut) {
 
 TEST_P(NewtonOn, NeverLetsTheObjectiveRiseFromAnyStart) {
   const Data data = make_data(80, 6, 9);
-  const Store store = write_store(folder_, data, 20);
+  const Store store = written(data, 20);
   const Problem problem = problem_for(store, loss(), 10, 1);
   const double best = reference(loss(), dense(data, 10, 1));
   std::mt19937 random(1);
@@ -139,11 +163,11 @@ TEST_P(NewtonOn, NeverLetsTheObjectiveRiseFromAnyStart) {
 
 TEST_P(NewtonOn, BeginsWithTheWeightsItIsGiven) {
   const Data data = make_data(200, 12, 5);
-  const Store store = write_store(folder_, data, 50);
+  const Store store = written(data, 50);
   const Problem problem = problem_for(store, loss(), 1);
   const int cold = solved(problem).passes;
   const int warm = solved(problem, {.method = Newton{}, .tolerance = 1e-6}).passes;
-  EXPECT_GT(cold, 5);
+  EXPECT_GT(cold, 3);
   // What the duals were is not in the weights of the hinge: its bound takes some more readings.
   if (loss() == "hinge")
     EXPECT_LE(warm, cold / 2);
@@ -153,7 +177,7 @@ TEST_P(NewtonOn, BeginsWithTheWeightsItIsGiven) {
 
 TEST_P(NewtonOn, FinishesWhatTheDualMethodBegan) {
   const Data data = make_data(200, 12, 5);
-  const Store store = write_store(folder_, data, 50);
+  const Store store = written(data, 50);
   const Problem problem = problem_for(store, loss(), 100);
   const Summary begun = solved(problem, {.tolerance = 1e-9, .max_passes = 3});
   ASSERT_EQ(begun.termination, Termination::pass_limit);
@@ -165,7 +189,7 @@ TEST_P(NewtonOn, FinishesWhatTheDualMethodBegan) {
 }
 
 TEST_P(NewtonOn, TakenUpAfterEveryBlockEndsWithTheSameBits) {
-  const Store store = write_store(folder_, make_classes(60, 6, 3, 2), 10);
+  const Store store = written(make_classes(60, 6, 3, 2), 10);
   const Problem problem = tasks_for(store, loss(), {1, 0.1, 5}, 1);
   SolveOptions options = kTight;
   options.chunks_per_block = 2;
@@ -183,13 +207,13 @@ TEST_P(NewtonOn, TakenUpAfterEveryBlockEndsWithTheSameBits) {
 }
 
 TEST_P(NewtonOn, HasTheSameBitsForAnyNumberOfThreads) {
-  const Store store = write_store(folder_, make_data(3000, 20, 6), 100);
+  const Store store = written(make_data(3000, 20, 6), 100);
   const Problem problem = problem_for(store, loss(), 1, 1);
   std::vector<float> weights;
   for (const size_t threads : {1, 2, 4}) {
     solutions_.clear();
     const Summary summary = solved(problem, kTight, {.team = threads});
-    EXPECT_GT(summary.plan.accumulators, 2U);
+    EXPECT_GT(summary.plan.accumulators, GetParam().wide ? 1U : 2U);
     if (threads == 1) weights = solutions_[0].weights;
     EXPECT_EQ(solutions_[0].weights, weights) << threads << " threads";
   }
@@ -209,10 +233,10 @@ TEST_P(NewtonOn, RowsThatAreReadEachPassEndsWhereRowsInMemoryDo) {
 
 TEST_P(NewtonOn, StoppedWithoutACheckpointCertifiesWhatThereIs) {
   const Data data = make_data(100, 6, 3);
-  const Store store = write_store(folder_, data, 10);
+  const Store store = written(data, 10);
   const Problem problem = problem_for(store, loss(), 1);
   const double best = reference(loss(), dense(data, 1, -1));
-  for (const int blocks : {1, 7, 13, 22}) {
+  for (const int blocks : {1, 7, 13, 18}) {
     std::atomic<bool> stop = false;
     int left = blocks;
     Context context{.stop = &stop};
@@ -236,7 +260,7 @@ TEST_P(NewtonOn, DataAtTheEdges) {
   }
   data.rows[4].index.clear();
   data.rows[4].value.clear();
-  const Store store = write_store(folder_, data, 7);
+  const Store store = written(data, 7);
   const double best = reference(loss(), dense(data, 1, -1));
   EXPECT_NEAR(solved(problem_for(store, loss(), 1)).total().primal, best, 1e-8 * best);
 }
@@ -247,20 +271,19 @@ TEST_P(NewtonOn, NothingButABias) {
     row.index.clear();
     row.value.clear();
   }
-  const Store store = write_store(folder_, data, 7);
+  const Store store = written(data, 7);
   const double best = reference(loss(), dense(data, 1, 2));
   EXPECT_NEAR(solved(problem_for(store, loss(), 1, 2)).total().primal, best, 1e-8 * best);
 }
 
 TEST_P(NewtonOn, TwoRowsAndOneFeature) {
   const Data data = make_data(2, 1, 8, 1);
-  const Store store = write_store(folder_, data, 1);
+  const Store store = written(data, 1);
   const double best = reference(loss(), dense(data, 5, -1));
   EXPECT_NEAR(solved(problem_for(store, loss(), 5)).total().primal, best, 1e-8 * best);
 }
 
-INSTANTIATE_TEST_SUITE_P(Losses, NewtonOn, testing::Values("hinge", "squared-hinge", "logistic", "huber-hinge"),
-                         [](const auto& one) { return loss_title(one.param); });
+INSTANTIATE_TEST_SUITE_P(Losses, NewtonOn, testing::ValuesIn(kWays), [](const auto& one) { return title(one.param); });
 
 TEST(Newton, RefusesTooLittleMemoryWithTheNumbers) {
   const MemoryFolder folder;
@@ -277,9 +300,9 @@ TEST(Newton, RefusesTooLittleMemoryWithTheNumbers) {
 // Where features are many, the order of sums follows from the data alone.
 TEST(Newton, GivesTheSameBitsInAnyMemoryAndForTasksAloneOrTogether) {
   const MemoryFolder folder;
-  const Store store = write_store(folder, make_classes(4000, 400, 3, 3), 100);
+  const Store store = write_store(folder, spread(make_classes(4000, 400, 3, 3)), 100);
   for (const char* loss : {"logistic", "squared-hinge"}) {
-    const Problem all = tasks_for(store, loss, {1, 1, 1});
+    const Problem all = tasks_for(store, loss, {0.1, 0.1, 0.1});  // rows are not long for it
     std::vector<Solution> together;
     const SolveOptions options{.method = Newton{}, .tolerance = 1e-5};
     const Summary summary = solve(all, options, together);
@@ -394,6 +417,23 @@ TEST(Newton, SolvesAnUnscaledTable) {
     const Summary summary =
         solve(problem_for(store, loss, 1), {.method = Newton{}, .tolerance = 1e-3, .max_passes = 100}, solutions);
     EXPECT_EQ(summary.termination, Termination::converged) << loss << " " << summary.largest_gap();
+  }
+}
+
+// Nor does a trust region, where rows are few for each feature and losses nearly vanish.
+TEST(Newton, SolvesLongRowsOfManyFeatures) {
+  const MemoryFolder folder;
+  Data data = make_data(300, 100, 5);
+  for (OwnedRow& row : data.rows)
+    for (float& value : row.value) value *= 10;
+  const Store store = write_store(folder, spread(data), 100);
+  for (const char* loss : {"hinge", "squared-hinge", "logistic", "huber-hinge"}) {
+    std::vector<Solution> solutions;
+    const Summary summary =
+        solve(problem_for(store, loss, 1), {.method = Newton{}, .tolerance = 1e-3, .max_passes = 30}, solutions);
+    EXPECT_EQ(summary.termination, Termination::converged) << loss << " " << summary.largest_gap();
+    const double best = reference(loss, dense(data, 1, -1));
+    EXPECT_NEAR(summary.total().primal, best, 1e-3 * best) << loss;
   }
 }
 

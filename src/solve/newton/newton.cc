@@ -2,8 +2,9 @@
 //
 // Problem:  for each task, min over w  f(w) = 1/2 |w|^2 + sum of C_i loss(y_i w.x_i)
 //
-// Where rows are many for each feature, and for the hinge, a step minimizes a model of f (local_model): the rows of a
-// sample with their true losses, all others as they were in the last reading. Nothing is read for it.
+// Where rows are many for each feature, features few, or rows long for their cost, and for the hinge, a step minimizes
+// a model of f (local_model): the rows of a sample with their true losses, all others as they were in the last reading.
+// Nothing is read for it.
 // Update:   w to the minimum of the model; shortened where f rises. The hinge is replaced by its augmented Lagrangian,
 //           whose centres follow the duals without a reading (row_term).
 // Paper:    models of a sample with the exact gradient: Shamir, Srebro, Zhang, "Communication-efficient distributed
@@ -12,7 +13,7 @@
 //           problems" (2018).
 // Reads:    the whole store once for each step. Weights are read as they will be saved, unless the tolerance is small.
 //
-// Where features are many and the loss is smooth, a trust region (trust_region, smooth_objective):
+// Otherwise, and in little memory, a trust region (trust_region, smooth_objective):
 // Update:   s nearly minimizes g.s + s.H s / 2 within |s| <= radius (preconditioned conjugate gradients, each a product
 //           with H); w += s where f falls as the model says, and else by the part of s that lowers f most; the radius
 //           follows the ratio of the two decreases
@@ -35,6 +36,7 @@
 
 #include "base/error.h"
 #include "solve/core/certify.h"
+#include "solve/core/difficulty.h"
 #include "solve/core/row_plan.h"
 #include "solve/newton/newton_task.h"
 #include "solve/newton/trust_region.h"
@@ -71,8 +73,11 @@ std::vector<Remedy> other_methods(const Problem& problem) {
   return {problem.free_bias ? leave_out("free_bias") : use("solver", "dual")};
 }
 
-// Models of a sample, or else a trust region.
-bool uses_models(const Problem& problem) { return !is_smooth(problem) || has_few_features(problem); }
+// Models of a sample, or else a trust region: cheaper where features are many and nothing is hard, with less memory.
+bool uses_models(const Problem& problem) {
+  return !is_smooth(problem) || has_few_features(problem) || problem.weights() <= Factor::kMostWeights ||
+         is_hard(problem);
+}
 
 uint64_t rows_per_weight(const Problem& problem, uint64_t count) {
   return std::min(problem.store->info().rows, count * problem.weights()) + 1;
