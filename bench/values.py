@@ -72,6 +72,17 @@ def percent(program: Program, key: str) -> Value:
     return of(program, key) * 100
 
 
+def without_v(program: Program) -> Value:
+    """The share of certificates that needed margins alone; newton's have no v to do without."""
+    def look(runs: Sequence[Run]) -> list[float]:
+        made = [run.summary().get("certificates") for run in runs]
+        if None in made:
+            raise NotReached(f"{program.name} used newton, which needs no v")
+        return [100 * one["without_v"] / one["made"] for one in made]
+
+    return Value((program,), look)
+
+
 def apart(*values: Value) -> Value:
     """The most that any two are."""
     return together(lambda *all_of: max(all_of) - min(all_of), *values)
