@@ -147,8 +147,8 @@ void NewtonEvaluation::add_chunk(const L& loss, const Chunk& chunk, uint32_t num
         diagonal[problem_.weights() - 1] += static_cast<float>(term.curvature * problem_.bias * problem_.bias);
     }
     if (!reading_.samples) continue;
-    if (!may_move(loss, margin, cost, penalty_, centre) &&
-        !(kHasCentres<L> && may_move(loss, margin, cost, 2 * penalty_, next_centre)))
+    if (!may_move(loss, margin, cost, penalty_, centre, zone_) &&
+        !(kHasCentres<L> && may_move(loss, margin, cost, 2 * penalty_, next_centre, zone_)))
       continue;
     const double weight = weight_of(row, typical_curvature_of(loss, cost, penalty_, term));
     const double draw = static_cast<double>(mix64(mix64(seed_, reading_.number), row.id) >> 11) * 0x1p-53;

@@ -23,6 +23,7 @@ class NewtonEvaluation {
   static constexpr uint64_t kBytesPerAccumulatedWeight = sizeof(double) + sizeof(float);
   // Beside it if the bias is free: the part of v from rows of y = -1.
   static constexpr uint64_t kBytesPerBalancedWeight = sizeof(double);
+  static constexpr double kUsualZone = 1;
   // What threads note of a row of a block in work.
   static constexpr uint64_t kNoteBytes = sizeof(RowSample::Known) + 2 * sizeof(uint32_t);
   // So many that threads are busy and their sums are short: from the data alone.
@@ -33,6 +34,9 @@ class NewtonEvaluation {
   bool has_centres() const { return !centres_.empty(); }
   double penalty() const { return penalty_; }
   void set_penalty(double penalty) { penalty_ = penalty; }
+  // How far margins are expected to move in a step, for losses without centres.
+  double zone() const { return zone_; }
+  void set_zone(double zone) { zone_ = zone; }
   // The centres become the alphas of the last reading.
   void move_centres();
 
@@ -119,6 +123,7 @@ class NewtonEvaluation {
     field("centres", std::span(self.centres_));
     field("next_centres", std::span(self.next_centres_));
     field("penalty", self.penalty_);
+    field("zone", self.zone_);
     field("reading", self.reading_);
     field("bound", self.bound_);
     for (size_t i = 0; i < self.accumulators_.size(); ++i) {
@@ -144,6 +149,7 @@ class NewtonEvaluation {
   std::vector<uint16_t> centres_;       // one per row; none for a smooth loss
   std::vector<uint16_t> next_centres_;  // the alphas of the reading
   double penalty_ = 1;
+  double zone_ = kUsualZone;
   std::vector<Accumulator> accumulators_;
   // Of the reading in work.
   std::span<const double> at_ = {};

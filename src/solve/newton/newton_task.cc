@@ -17,9 +17,13 @@ constexpr int kMostShortenedSteps = 1;  // in a row, before it drops ...
 constexpr double kShortShare = 0.1;     // ... as it does where less is left of a single step
 constexpr double kCentresFollow = 0.3;  // the gradient's part of the gap, of that of the centres
 constexpr double kNegligible = 1e-9;    // of the tolerance times the dual
-constexpr double kRoundsFrom = 1e-4;    // a tolerance: weights as floats are good enough for it
-constexpr double kRounding = 1e-12;     // of the value: a difference that says nothing
-constexpr double kLeastShare = 0.05;    // of a step that went too far
+// A step that was too long met rows that its model left out: the next model has more of them. Too many more would make
+// the sample thin.
+constexpr double kZoneGrowth = 2;
+constexpr double kMostZone = 4;
+constexpr double kRoundsFrom = 1e-4;  // a tolerance: weights as floats are good enough for it
+constexpr double kRounding = 1e-12;   // of the value: a difference that says nothing
+constexpr double kLeastShare = 0.05;  // of a step that went too far
 constexpr double kMostShare = 0.7;
 constexpr int kMostShortened = 12;
 constexpr int kMostIdle = 40;
@@ -143,6 +147,7 @@ void NewtonTask::end_pass(FactorPool& factors) {
   const bool rose = slope > 0 && !(value <= value_ + kRounding * std::abs(value_));
   if (wants_ != Wants::first && rose) return shorten(value, slope);
   shortened_steps_ = exact_ && shortened_ > 0 ? shortened_steps_ + 1 : 0;
+  if (shortened_ == 0) evaluation_.set_zone(NewtonEvaluation::kUsualZone);
   shortened_ = 0;
   weights_ = trial_;
   value_ = value;
@@ -163,6 +168,7 @@ void NewtonTask::shorten(double value, double slope) {
   const double bend = slope - rise;
   const double share = bend > 0 ? -(rise - bend) / (2 * bend) : 0;
   const double clamped = std::clamp(share, kLeastShare, kMostShare);
+  evaluation_.set_zone(std::min(kMostZone, kZoneGrowth * evaluation_.zone()));
   share_ *= clamped;
   wants_ = Wants::shortened;
   if (exact_ && share_ < kShortShare) {

@@ -56,32 +56,32 @@ RowTerm slope_of(const L& loss, double margin, double cost, double penalty, doub
 }
 
 // A row whose alpha stays as it is while its margin moves by less than a step's usual length needs no place in the
-// model of a step: with centres, three times the zone in which it is free; otherwise a margin more or less.
+// model of a step: with centres, three times the zone in which it is free; otherwise `zone` margins more or less.
 template <Loss L>
-bool may_move(const L& loss, double margin, double cost, double penalty, double centre) {
+bool may_move(const L& loss, double margin, double cost, double penalty, double centre, double zone) {
   if constexpr (kHasCentres<L>) {
     const double wanted = centre + penalty * (1 - margin);
     return wanted > -cost && wanted < 2 * cost;
   } else if constexpr (L::kDualsInside) {
     return true;
   } else {
-    return loss.derivative(margin - 1) != loss.derivative(margin + 1);
+    return loss.derivative(margin - zone) != loss.derivative(margin + zone);
   }
 }
 
-// Of a row with a corner whose alpha is at a bound: it may become free in the step, but most such rows stay there.
-inline constexpr double kAtABound = 0.2;
+// A row whose alpha is at a bound may become free in the step, but most such rows stay there: at 0 more than at the
+// cost.
+inline constexpr double kAtZero = 0.05;
+inline constexpr double kAtCost = 0.2;
 
-// The curvature by which a row is drawn: what it has wherever its alpha moves. A loss whose alphas move everywhere is
-// curved next to nowhere, and tells it by what it has now.
+// The curvature by which a row is drawn: what it has where its alpha moves, or a part of that where it does not move
+// yet. A loss whose alphas move everywhere is curved next to nowhere, and tells it by what it has now.
 template <Loss L>
 double typical_curvature_of(const L& loss, double cost, double penalty, const RowTerm& term) {
-  if constexpr (kHasCentres<L>)
-    return term.curvature > 0 ? penalty : kAtABound * penalty;
-  else if constexpr (L::kCurvatureIsTame)
-    return term.curvature;
-  else
-    return cost * loss.most_curvature();
+  if constexpr (!kHasCentres<L> && L::kCurvatureIsTame) return term.curvature;
+  if (term.curvature > 0) return term.curvature;
+  const double most = kHasCentres<L> ? penalty : cost * loss.most_curvature();
+  return (term.alpha == 0 ? kAtZero : kAtCost) * most;
 }
 
 }  // namespace linblock
