@@ -118,6 +118,37 @@ TEST_F(ResumeUnderAnotherLimit, StartsOverWithFresh) {
   EXPECT_EQ(resumed(context_with_checkpoint(little_)).model.weights, whole(little_).model.weights);
 }
 
+// Classes that did not fit in memory together still come one group after another.
+TEST_F(ResumeUnderAnotherLimit, GroupsOfClassesHaveTheSameBits) {
+  pack_rows(class_rows(300, 8, 4, 1), folder_ / "classes", small_options());
+  options_.inputs = {folder_ / "classes"};
+  const Store store = Store::open(folder_ / "classes");
+  const Problem problem = make_problem(store, options_, choose_classes(store.info(), options_));
+  const uint64_t memory = memory_for_tasks(problem, options_.solve, 3, folder_ / "STATE");
+  const auto columns_of = [&](const TrainReport& report) {
+    std::vector<std::vector<float>> columns;
+    for (size_t i = 0; i < report.columns.size(); ++i) {
+      columns.emplace_back(report.columns.rows());
+      report.columns.read(i, 0, columns.back());
+    }
+    return columns;
+  };
+  const TrainReport expected = train(options_, context_with(memory, folder_ / "OTHER"), {}, false);
+  ASSERT_GT(expected.groups, 1U);
+  ASSERT_EQ(whole(kMuch).groups, 1U);
+  TrainReport report;
+  size_t life = 0;
+  const std::vector<uint64_t> limits = {memory, kMuch, 2 * memory};
+  const int stops =
+      with_stops(context_with_checkpoint(memory), {StopAt::block}, [&](Context context, const TrainObserver& observer) {
+        context.memory_bytes = limits[life++ % limits.size()];
+        report = train(options_, context, observer, false);
+      });
+  EXPECT_GT(stops, 5);
+  EXPECT_EQ(report.groups, expected.groups);
+  EXPECT_EQ(columns_of(report), columns_of(expected));
+}
+
 TEST_F(ResumeUnderAnotherLimit, CrossValidationHasTheSameNumbers) {
   const auto validated = [&](const Context& context, const TrainObserver& observer) {
     return cross_validate(options_, {.folds = 3}, context, observer);
