@@ -65,6 +65,7 @@ constexpr std::array kForeign = {
     Foreign{"scikit-learn", "--fit_intercept", "--bias 1, or --free-bias for one that is not penalized"},
     Foreign{"scikit-learn", "--random_state", "--seed {}"},
     Foreign{"scikit-learn", "--n_jobs", "--threads {}"},
+    Foreign{"scikit-learn", "--scoring", "--metric, of cv and tune: accuracy, balanced-accuracy, f1, auc or log-loss"},
 };
 
 // Of LIBLINEAR's -s.

@@ -42,7 +42,14 @@ uint64_t peak_resident_bytes() {
 }
 
 uint64_t permitted_memory_bytes() {
-  return std::min(static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page_bytes(), cgroup_memory_bytes());
+  uint64_t least = std::min(static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page_bytes(), cgroup_memory_bytes());
+  // `ulimit -v` and `ulimit -d`: of the address space, and of the part of it that is private and may be written to.
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit{};
+    if (::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      least = std::min(least, static_cast<uint64_t>(limit.rlim_cur));
+  }
+  return least;
 }
 
 void keep_heap_small() {

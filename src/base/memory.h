@@ -14,7 +14,7 @@ inline constexpr uint64_t kProgramBytes = uint64_t{9} << 20;
 
 uint64_t resident_bytes();
 uint64_t peak_resident_bytes();
-// The machine's memory, or the memory cgroup's limit where that is less.
+// The machine's memory, or what its cgroup or its resource limits (ulimit) allow this process where that is less.
 uint64_t permitted_memory_bytes();
 // Makes malloc return large blocks to the system at once, so that `--memory` is what the system sees.
 void keep_heap_small();

@@ -12,14 +12,13 @@ namespace linblock {
 struct CrossValidation : Source {
   size_t groups = 1;
   Summary summary;  // of all folds and classes
+  Metric metric = Metric::accuracy;
   std::vector<FoldResult> folds;
-  Evaluation pooled;  // every row once, as it was predicted when held out; AUC is the mean of the folds'
+  Spread value;         // of the metric, over the folds
+  double baseline = 0;  // of the metric: baseline_of
+  Evaluation pooled;    // every row once, as it was predicted when held out; AUC is the mean of the folds'
   Spread accuracy() const { return accuracy_of(folds); }
 };
-
-// A row's fold is a function of its id and the seed.
-CrossValidation cross_validate(const TrainOptions& options, uint32_t folds, const Context& context,
-                               const TrainObserver& observer);
 
 // One to learn from and one to test on, at least.
 inline constexpr uint32_t kLeastFolds = 2;
@@ -27,14 +26,22 @@ inline constexpr uint32_t kMostFolds = UINT16_MAX;
 
 struct FoldOptions {
   uint32_t folds = 5;
+  Metric metric = Metric::accuracy;
 
   static constexpr auto options() {
     return std::tuple{option("folds", &FoldOptions::folds, "V", "Number of parts, each held out once",
-                             {.from = kLeastFolds, .to = kMostFolds})};
+                             {.from = kLeastFolds, .to = kMostFolds}),
+                      option("metric", &FoldOptions::metric, "NAME",
+                             "Compare models by accuracy, balanced-accuracy, f1, auc or log-loss")};
   }
 };
-// The store, for so many folds: throws before any work for a number that cannot be.
-Store open_store(const TrainOptions& options, uint32_t folds, size_t threads, const TrainObserver& observer,
+
+// A row's fold is a function of its id and the seed.
+CrossValidation cross_validate(const TrainOptions& options, const FoldOptions& folds, const Context& context,
+                               const TrainObserver& observer);
+
+// The store, for these folds: throws before any work for a number or a metric that cannot be.
+Store open_store(const TrainOptions& options, const FoldOptions& folds, size_t threads, const TrainObserver& observer,
                  Source& source);
 
 // A task for each fold and class, at one cost; a fold's classes stand together.

@@ -10,8 +10,6 @@ namespace linblock {
 
 namespace {
 
-constexpr double kLeastProbability = 1e-15;  // so that one sure mistake does not make the log-loss infinite
-
 constexpr size_t kTextBytes = size_t{256} << 10;
 
 constexpr uint64_t kLeastReadingBytes = uint64_t{4} << 20;  // beside a model that takes all of the memory too
@@ -86,60 +84,9 @@ ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, 
   return report;
 }
 
-std::optional<double> area_under_curve(std::vector<std::pair<float, bool>>& scores) {
-  std::sort(scores.begin(), scores.end());
-  double positives = 0;
-  double negatives = 0;
-  double wins = 0;
-  for (size_t i = 0; i < scores.size();) {
-    size_t end = i;
-    double tied_positives = 0;
-    double tied_negatives = 0;
-    for (; end < scores.size() && scores[end].first == scores[i].first; ++end)
-      (scores[end].second ? tied_positives : tied_negatives) += 1;
-    wins += tied_positives * (negatives + tied_negatives / 2);
-    positives += tied_positives;
-    negatives += tied_negatives;
-    i = end;
-  }
-  if (positives == 0 || negatives == 0) return {};
-  return wins / (positives * negatives);
-}
-
 void Evaluation::add(int32_t label, int32_t predicted) {
-  ++rows;
-  ++classes[label].rows;
-  ++classes[predicted].predicted;
+  ClassCounts::add(label, predicted);
   ++confusion[{label, predicted}];
-  if (label != predicted) return;
-  ++correct;
-  ++classes[label].correct;
-}
-
-double Evaluation::macro_f1() const {
-  double sum = 0;
-  for (const auto& [label, quality] : classes) sum += quality.f1();
-  return classes.empty() ? 0 : sum / static_cast<double>(classes.size());
-}
-
-double Evaluation::balanced_accuracy() const {
-  double sum = 0;
-  double count = 0;
-  for (const auto& [label, quality] : classes) {
-    sum += quality.recall();
-    count += quality.rows > 0 ? 1 : 0;
-  }
-  return count == 0 ? 0 : sum / count;
-}
-
-int32_t Evaluation::most_frequent() const {
-  const auto by_rows = [](const auto& one, const auto& other) { return one.second.rows < other.second.rows; };
-  const auto largest = std::max_element(classes.begin(), classes.end(), by_rows);
-  return largest == classes.end() ? 0 : largest->first;
-}
-
-double Evaluation::baseline() const {
-  return rows == 0 ? 0 : static_cast<double>(classes.at(most_frequent()).rows) / static_cast<double>(rows);
 }
 
 Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,

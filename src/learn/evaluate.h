@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "learn/examples.h"
+#include "learn/metric.h"
 #include "learn/model.h"
 
 namespace linblock {
@@ -39,41 +40,13 @@ ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, 
                     const std::function<void(const Decision&, std::string&)>& append,
                     const std::function<void(const std::string&)>& write, const ReadContext& context = {});
 
-struct ClassQuality {
-  uint64_t rows = 0;       // of this class
-  uint64_t predicted = 0;  // as this class
-  uint64_t correct = 0;
-  double precision() const {
-    return predicted == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(predicted);
-  }
-  double recall() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
-  double f1() const {
-    return rows + predicted == 0 ? 0 : 2 * static_cast<double>(correct) / static_cast<double>(rows + predicted);
-  }
-};
-
-struct Evaluation {
-  uint64_t rows = 0;
-  uint64_t correct = 0;
-  std::map<int32_t, ClassQuality> classes;
+struct Evaluation : ClassCounts {
   std::map<std::pair<int32_t, int32_t>, uint64_t> confusion;  // true label, predicted label
   std::optional<double> auc;                                  // two classes
   std::optional<double> log_loss;                             // models with probabilities
   ApplyReport report;
   void add(int32_t label, int32_t predicted);
-  double accuracy() const { return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows); }
-  // The mean of all classes that occur, as a row's label or as a prediction.
-  double macro_f1() const;
-  // The mean recall of the classes that rows have.
-  double balanced_accuracy() const;
-  // Always answering the most frequent label, and how often that is right.
-  int32_t most_frequent() const;
-  double baseline() const;
 };
-
-// The chance that a positive row has a higher score than a negative one, ties counting half; nothing where there are
-// only rows of one kind. Sorts the scores.
-std::optional<double> area_under_curve(std::vector<std::pair<float, bool>>& scores);
 
 // Throws ErrorKind::input where a row has no label.
 Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,

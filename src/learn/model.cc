@@ -77,6 +77,7 @@ Json section_json(const Model& model) {
       {"index_base", model.index_base}, {"normalized", model.normalized}, {"against_rest", model.against_rest}};
   json["calibration"] = Json::array();
   for (const Sigmoid& sigmoid : model.calibration) json["calibration"].push_back({sigmoid.slope, sigmoid.offset});
+  if (model.threshold) json["threshold"] = *model.threshold;
   if (model.loss) json["loss"] = loss_json(*model.loss);
   if (model.softmax) json["multiclass"] = kSoftmax;
   if (!model.bounds.empty()) {
@@ -312,6 +313,11 @@ void take_metadata(const std::string& path, const Json& json, Model& model) {
            multiclass->text());
     model.softmax = true;
   }
+  if (const Json* const threshold = json.find("threshold"); threshold != nullptr) {
+    model.threshold = threshold->number();
+    if (!std::isfinite(*model.threshold) || model.labels.size() != 2)
+      fail(ErrorKind::damaged, "'{}' has a decision threshold that cannot be: train the model again", path);
+  }
   const Json* const pairs = json.find("calibration");
   if (pairs == nullptr) return;
   for (const Json& item : pairs->items()) {
@@ -543,9 +549,14 @@ void Model::decide(std::span<const uint32_t> index, std::span<const float> value
     for (size_t c = 0; c < width; ++c) decisions[c] += bias * double{weights[features * width + c]};
 }
 
+size_t place_of_label(std::span<const double> decisions, std::optional<double> threshold) {
+  if (decisions.size() == 1) return decisions[0] > threshold.value_or(0) ? 0 : 1;
+  if (threshold) return decisions[0] - decisions[1] > *threshold ? 0 : 1;
+  return static_cast<size_t>(std::max_element(decisions.begin(), decisions.end()) - decisions.begin());
+}
+
 int32_t Model::label_of(std::span<const double> decisions) const {
-  if (decisions.size() == 1) return decisions[0] > 0 ? labels[0] : labels[1];
-  return labels[static_cast<size_t>(std::max_element(decisions.begin(), decisions.end()) - decisions.begin())];
+  return labels[place_of_label(decisions, threshold)];
 }
 
 void Model::probabilities(std::span<const double> decisions, std::span<double> out) const {

@@ -36,6 +36,7 @@ struct Model {
   bool softmax = false;              // the decisions of all columns together are a distribution
   std::vector<float> weights;        // by feature, then by column; the bias row last
   std::vector<Sigmoid> calibration;  // one a column; empty: none
+  std::optional<double> threshold;   // two classes: a decision above it gives labels[0]; none: 0
   DualBounds bounds;                 // of the optimum, for a later run on the same problem
   std::string warning;               // for the user: MODEL.json is not of this model; empty: all is well
 
@@ -58,6 +59,9 @@ struct Model {
 // empty.
 Model make_model(const Store& store, std::vector<float> weights, std::vector<int32_t> labels, double bias,
                  std::string solver_type);
+
+// Which of the labels decisions speak for. Of two classes that have a column each, their difference is the decision.
+size_t place_of_label(std::span<const double> decisions, std::optional<double> threshold);
 
 // Text is LIBLINEAR's. The binary form has the same numbers in a fifth of the bytes, and is read without parsing them.
 enum class ModelFormat { text, binary };

@@ -162,6 +162,9 @@ std::vector<ColumnDifference> difference_of(const std::string& before, const std
     column.cosine = both_zero ? 1 : lengths > 0 ? std::clamp(column.cosine / lengths, -1.0, 1.0) : 0;
     column.bias_before = std::max(0.0, old_rows.header().bias) * double{old_bias[c]};
     column.bias_after = std::max(0.0, new_rows.header().bias) * places[c].sign * double{new_bias[places[c].column]};
+    const double sign = places[c].sign * (places[c].column == c ? 1 : -1);  // two columns may have changed places
+    column.threshold_before = old_rows.header().threshold.value_or(0) * (c == 0 ? 1 : -1);
+    column.threshold_after = new_rows.header().threshold.value_or(0) * sign * (c == 0 ? 1 : -1);
     column.largest = largest[c].take();
   }
   return columns;

@@ -45,6 +45,8 @@ struct ColumnDifference {
   double norm_after = 0;
   double bias_before = 0;
   double bias_after = 0;
+  double threshold_before = 0;  // of the decision; of two columns, of their difference
+  double threshold_after = 0;
   std::vector<WeightChange> largest = {};  // by how much they change
 };
 

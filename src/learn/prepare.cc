@@ -194,9 +194,8 @@ Classes choose_classes(const StoreInfo& info, const TrainOptions& options) {
   return classes;
 }
 
-int32_t Classes::label_of(std::span<const double> decisions) const {
-  if (decisions.size() == 1) return decisions[0] > 0 ? labels[0] : labels[1];
-  return labels[static_cast<size_t>(std::max_element(decisions.begin(), decisions.end()) - decisions.begin())];
+int32_t Classes::label_of(std::span<const double> decisions, std::optional<double> threshold) const {
+  return labels[place_of_label(decisions, threshold)];
 }
 
 Problem make_problem(const Store& store, const TrainOptions& options, const Classes& classes) {
@@ -233,6 +232,15 @@ std::string ClassWeights::show() const {
   std::string text = balanced ? "balanced" : "";
   for (const auto& [label, factor] : factors) text += fmt::format("{}{}={}", text.empty() ? "" : ",", label, factor);
   return text;
+}
+
+TrainOptions with_method(const TrainOptions& options, const Store& store, const Context& context) {
+  TrainOptions chosen = options;
+  chosen.choose_method = false;
+  if (!options.choose_method) return chosen;
+  const Problem problem = make_problem(store, options, choose_classes(store.info(), options));
+  chosen.solve.method = choose_method(problem, context, options.solve.tolerance).method;
+  return chosen;
 }
 
 TrainOptions choose_solver(const TrainOptions& options, const Store& store, const Context& context,
@@ -286,7 +294,7 @@ Store open_store(const TrainOptions& options, size_t threads, const TrainObserve
   }
 }
 
-std::string identity_of(const TrainOptions& options, const Context& context, const StoreInfo& info) {
+std::string identity_of(const TrainOptions& options, uint64_t memory_bytes, const StoreInfo& info) {
   std::string text;
   const auto line = [&](std::string_view name, const auto& value) { text += fmt::format("{}: {}\n", name, value); };
   line("version", kVersion);
@@ -295,9 +303,13 @@ std::string identity_of(const TrainOptions& options, const Context& context, con
   text += identity_of(options);
   text += identity_of(options.solve.method);
   text += identity_of(options.solve);
-  line("memory", context.memory_bytes);
+  line("memory", memory_bytes);
   line("tested each pass", options.test.empty() ? "no" : "yes");
   line("calibrate", options.calibrate);
+  if (options.threshold) {
+    line("threshold", Text<Metric>::show(*options.threshold));
+    line("hold out", options.share_held_out());
+  }
   line("warm", options.warm.empty() ? "no" : options.warm);
   line("keeps its state", options.keep_state.empty() ? "no" : "yes");
   return text;

@@ -2,6 +2,7 @@
 // and a problem.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -26,6 +27,28 @@ struct ClassWeights {
   static std::string what() { return "LABEL=WEIGHT (such as 1=2.5) or balanced"; }
 };
 
+// What models are compared by (learn/metric.h).
+enum class Metric { accuracy, balanced_accuracy, f1, auc, log_loss };
+constexpr auto choices(Metric) {
+  return std::array{std::pair{"accuracy", Metric::accuracy}, std::pair{"balanced-accuracy", Metric::balanced_accuracy},
+                    std::pair{"f1", Metric::f1}, std::pair{"auc", Metric::auc},
+                    std::pair{"log-loss", Metric::log_loss}};
+}
+
+// One that follows from counts of labels and predictions, so that a decision threshold changes it.
+struct CountedMetric {
+  Metric metric = Metric::accuracy;
+
+  constexpr CountedMetric(Metric any) : metric(any) {}
+  constexpr operator Metric() const { return metric; }
+  static std::optional<CountedMetric> read(std::string_view text) {
+    const std::optional<Metric> metric = Text<Metric>::read(text, {});
+    return metric && *metric <= Metric::f1 ? std::optional(CountedMetric(*metric)) : std::nullopt;
+  }
+  std::string show() const { return Text<Metric>::show(metric); }
+  static std::string what() { return "accuracy, balanced-accuracy or f1"; }
+};
+
 struct TrainOptions {
   std::vector<std::string> inputs = {};  // svmlight text, or one store
   std::string store = {};                // where text is packed; empty: INPUT.linblock beside it
@@ -37,15 +60,23 @@ struct TrainOptions {
   std::optional<double> truncate = {};   // s: no row's loss counts as more than 1 + s
   std::optional<int32_t> positive = {};  // that label against all others
   ClassWeights class_weight = {};
-  std::vector<std::string> test = {};  // looked at after each pass
-  double calibrate = 0;                // share of the rows that is held out for probabilities
-  std::string warm = {};               // a model whose state is gone on from
-  std::string keep_state = {};         // where the state is kept; empty: nowhere
+  std::vector<std::string> test = {};    // looked at after each pass
+  double calibrate = 0;                  // share of the rows that is held out for probabilities
+  std::optional<Metric> threshold = {};  // that the decision threshold is best by, on held-out rows
+  std::optional<double> hold_out = {};   // the share for it; none: that of `calibrate`, or a usual one
+  std::string warm = {};                 // a model whose state is gone on from
+  std::string keep_state = {};           // where the state is kept; empty: nowhere
   ModelFormat model_format = ModelFormat::text;
   SolveOptions solve = {};
   bool choose_method = false;      // the best for the data, instead of the one in `solve`
   std::string method_reason = {};  // why that one, where it was not named: "--warm starts from dual variables"
   bool fresh = false;              // forget a checkpoint
+
+  // Of the rows, for probabilities and the threshold.
+  double share_held_out() const {
+    constexpr double kUsual = 0.2;
+    return calibrate > 0 ? calibrate : threshold ? hold_out.value_or(kUsual) : 0;
+  }
 
   // The problem. What stands in braces in help follows from the list of methods (request.cc).
   static constexpr auto options() {
@@ -71,6 +102,14 @@ struct TrainOptions {
                "weights (newton, softmax, primal, cmls)"),
         option("calibrate", &TrainOptions::calibrate, "FRACTION",
                "Hold out this share of the rows and fit probabilities to them, for hinge losses (default: none)",
+               {.above = 0, .to = 0.5}),
+        option_as<std::optional<CountedMetric>>(
+            "threshold", &TrainOptions::threshold, "METRIC",
+            "Choose the decision threshold on held-out rows, two classes: the best by accuracy, balanced-accuracy or "
+            "f1 (default: 0)",
+            {}, "none"),
+        option("hold_out", &TrainOptions::hold_out, "FRACTION",
+               "Share of the rows that the threshold is chosen on (default: 0.2, or as for calibration)",
                {.above = 0, .to = 0.5}),
         option("model_format", &TrainOptions::model_format, "FORMAT",
                "text, which LIBLINEAR reads, or binary, which is smaller and loads faster")};
@@ -110,6 +149,9 @@ Store open_store(const TrainOptions& options, size_t threads, const TrainObserve
 TrainOptions choose_solver(const TrainOptions& options, const Store& store, const Context& context,
                            const TrainObserver& observer);
 
+// The same choice, without a word, and nothing is made.
+TrainOptions with_method(const TrainOptions& options, const Store& store, const Context& context);
+
 // What is to be told apart.
 struct Classes {
   std::vector<int32_t> labels = {};     // of the model, in its order
@@ -119,8 +161,8 @@ struct Classes {
 
   size_t columns() const { return all_at_once ? labels.size() : positives.size(); }
 
-  // The label that the decisions of all tasks speak for.
-  int32_t label_of(std::span<const double> decisions) const;
+  // The label that the decisions of all tasks speak for; `threshold`: of two classes.
+  int32_t label_of(std::span<const double> decisions, std::optional<double> threshold = {}) const;
   // What a label of the data is to the model.
   int32_t own_label(int32_t label) const { return against_rest && label != labels[0] ? labels[1] : label; }
   bool is_right(int32_t label, int32_t predicted) const { return own_label(label) == predicted; }
@@ -130,8 +172,8 @@ Classes choose_classes(const StoreInfo& info, const TrainOptions& options);
 // A task for each class, at the options' cost.
 Problem make_problem(const Store& store, const TrainOptions& options, const Classes& classes);
 
-// The options, the data and the resources that a run's bits depend on, one a line.
-std::string identity_of(const TrainOptions& options, const Context& context, const StoreInfo& info);
+// The options, the data and the memory that a run's bits depend on, one a line.
+std::string identity_of(const TrainOptions& options, uint64_t memory_bytes, const StoreInfo& info);
 
 // What is watched while a problem is solved.
 Context watched(const Context& context, const TrainObserver& observer);

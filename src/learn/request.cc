@@ -343,6 +343,13 @@ void resolve(LearnRequest& request) {
   if (options.calibrate > 0 && has_probabilities(options.loss))
     fail(ErrorKind::usage, {leave_out("calibrate")},
          "`calibrate` is for hinge losses: a {} model has probabilities of its own", name_of(options.loss));
+  if (options.hold_out && !options.threshold)
+    fail(ErrorKind::usage, {leave_out("hold_out"), use("threshold", "f1")},
+         "`hold_out` is for a `threshold` that is chosen on those rows");
+  if (options.hold_out && options.calibrate > 0)
+    fail(
+        ErrorKind::usage, {leave_out("hold_out")},
+        "`calibrate` and `hold_out` both say how many rows are held out, and the threshold is chosen on the same rows");
   check_truncation(options, request.state.keep_state);
   options.pack.memory_bytes = request.resources.memory_bytes;
 }

@@ -8,6 +8,14 @@
 
 namespace linblock {
 
+namespace {
+
+constexpr std::string_view kMemory = "memory";  // a line of an identity: prepare.cc
+
+std::string stages_path(const Checkpoint& checkpoint) { return checkpoint.path + ".stages"; }
+
+}  // namespace
+
 std::string differences(const std::string& then, const std::string& now) {
   const auto lines = [](const std::string& text) {
     std::map<std::string, std::string> values;
@@ -24,10 +32,14 @@ std::string differences(const std::string& then, const std::string& now) {
   constexpr const char* kAbsent = "not there";
   for (const auto& [name, value] : lines(then)) then_and_now[name] = {value, kAbsent};
   for (const auto& [name, value] : lines(now)) then_and_now.try_emplace(name, kAbsent, "").first->second.second = value;
+  const auto shown = [](const std::string& name, const std::string& value) {
+    const std::optional<uint64_t> bytes = name == kMemory ? Text<uint64_t>::read(value, {}) : std::nullopt;
+    return bytes ? SizeText(*bytes).show() : value;  // as people write sizes
+  };
   std::string different;
   for (const auto& [name, values] : then_and_now)
     if (values.first != values.second)
-      different += fmt::format("\n  {}: {} then, {} now", name, values.first, values.second);
+      different += fmt::format("\n  {}: {} then, {} now", name, shown(name, values.first), shown(name, values.second));
   return different;
 }
 
@@ -35,10 +47,31 @@ namespace {
 
 std::string without_stage(const std::string& identity) { return identity.substr(0, identity.rfind("stage: ")); }
 
+std::string identity_in(const std::string& path) { return without_stage(SnapshotReader(path).take_text("identity")); }
+
+[[noreturn]] void refuse_other_run(const std::string& path, const std::string& then, const std::string& now) {
+  const std::string different = differences(then, now);
+  const size_t line = different.find(fmt::format("\n  {}: ", kMemory));
+  std::vector<Remedy> remedies = {say("give the same options"), start_over()};
+  if (line == 0 && different.find('\n', 1) == std::string::npos) {
+    const std::string size = different.substr(different.find(": ") + 2);
+    remedies[0] = give_at_least(std::string(kMemory), size.substr(0, size.find(' ')));
+    fail(ErrorKind::usage, std::move(remedies), "'{}' is a checkpoint of a run whose plan needs more memory:{}", path,
+         different);
+  }
+  fail(ErrorKind::usage, std::move(remedies), "'{}' is a checkpoint of another run:{}", path, different);
+}
+
 }  // namespace
 
+std::optional<std::string> saved_identity(const Checkpoint& checkpoint) {
+  for (const std::string& path : {checkpoint.path, stages_path(checkpoint)})
+    if (path_kind(path) == PathKind::file) return identity_in(path);
+  return {};
+}
+
 Stages::Stages(const Checkpoint& checkpoint, std::string identity, bool fresh)
-    : checkpoint_(checkpoint), path_(checkpoint.path + ".stages") {
+    : checkpoint_(checkpoint), path_(stages_path(checkpoint)) {
   checkpoint_.identity = std::move(identity);
   if (!checkpoint_.wanted()) return;
   for (const std::string& path : {checkpoint_.path, path_}) {
@@ -47,10 +80,8 @@ Stages::Stages(const Checkpoint& checkpoint, std::string identity, bool fresh)
       remove_file(path);
       continue;
     }
-    const std::string then = without_stage(SnapshotReader(path).take_text("identity"));
-    if (then != checkpoint_.identity)
-      fail(ErrorKind::usage, {say("give the same options"), start_over()}, "'{}' is a checkpoint of another run:{}",
-           path, differences(then, checkpoint_.identity));
+    const std::string then = identity_in(path);
+    if (then != checkpoint_.identity) refuse_other_run(path, then, checkpoint_.identity);
     resumed_ = true;
   }
   if (path_kind(path_) == PathKind::file) {

@@ -34,7 +34,10 @@ class Stages {
   std::optional<FieldReader> left_;
 };
 
-// Of two identities, the lines that differ, as "memory: 64 then, 128 now".
+// Of the run whose checkpoint is there, without the stage that it was in.
+std::optional<std::string> saved_identity(const Checkpoint& checkpoint);
+
+// Of two identities, the lines that differ, as "memory: 64M then, 128M now".
 std::string differences(const std::string& then, const std::string& now);
 
 // For a solve among several that share one limit of time: what is left of it.

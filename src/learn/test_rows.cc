@@ -178,11 +178,11 @@ void TestRows::for_each(const std::vector<std::span<const float>>& weights, cons
   }
 }
 
-TestResult TestRows::test(const std::vector<std::span<const float>>& weights) const {
+TestResult TestRows::test(const std::vector<std::span<const float>>& weights, std::optional<double> threshold) const {
   TestResult result{.baseline = baseline_};
   for_each(weights, [&](int32_t label, std::span<const double> decisions) {
     ++result.rows;
-    if (classes_.is_right(label, classes_.label_of(decisions))) ++result.correct;
+    if (classes_.is_right(label, classes_.label_of(decisions, threshold))) ++result.correct;
   });
   return result;
 }

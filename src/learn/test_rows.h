@@ -29,7 +29,7 @@ class TestRows {
   // Before anything else. A row without a label is ErrorKind::input.
   void read(const Context& context);
   // With weights for all tasks.
-  TestResult test(const std::vector<std::span<const float>>& weights) const;
+  TestResult test(const std::vector<std::span<const float>>& weights, std::optional<double> threshold = {}) const;
   // With weights for the next group of tasks, the first of which has number `first`. After the last group the result is
   // complete.
   void add(const std::vector<std::span<const float>>& weights, size_t first);

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/version.h"
 #include "learn/examples.h"
+#include "learn/resume.h"
 #include "learn/stages.h"
 #include "learn/start_weights.h"
 #include "learn/state.h"
@@ -25,9 +26,9 @@ namespace linblock {
 
 namespace {
 
-constexpr uint32_t kCalibrationParts = 1'000'000;
+constexpr uint32_t kHeldOutParts = 1'000'000;
 
-// What tasks make of the rows that they have not learned from: for probabilities.
+// What tasks make of the rows that they have not learned from: for probabilities, and for the threshold.
 class HeldOutScores {
  public:
   static constexpr uint64_t kBytesPerRow = sizeof(double) + 1;
@@ -64,6 +65,13 @@ class HeldOutScores {
     return fit_sigmoid(scores_[task], right_[task]);
   }
 
+  // Of two classes.
+  ChosenThreshold threshold(Metric metric) const {
+    std::vector<double> decisions = scores_[0];
+    for (size_t i = 0; i < decisions.size() && columns() == 2; ++i) decisions[i] -= scores_[1][i];
+    return choose_threshold(metric, decisions, right_[0], positive_label(classes_) == classes_.labels[0]);
+  }
+
  private:
   void add(size_t column, double score, bool right) {
     scores_[column].push_back(score);
@@ -85,8 +93,11 @@ class HeldOutScores {
 // Groups of tasks, one after another; one group where all of them fit in memory.
 class Training {
  public:
-  Training(const TrainOptions& options, const Context& context, const TrainObserver& observer, const Store& store)
+  // `planned_bytes`: the memory in the identity of the run.
+  Training(const TrainOptions& options, const Context& context, uint64_t planned_bytes, const TrainObserver& observer,
+           const Store& store)
       : options_(options),
+        planned_bytes_(planned_bytes),
         context_(watched(context, observer)),
         observer_(observer),
         store_(store),
@@ -96,7 +107,10 @@ class Training {
         state_(options.keep_state, context.checkpoint.wanted() ? context.checkpoint.path + ".kept" : "",
                abilities_of(options.solve.method).start == Start::duals, store, problem_) {
     context_.wants_v = state_.wanted();
-    if (options.calibrate > 0) hold_out_rows();
+    if (options.threshold && classes_.labels.size() != 2)
+      fail(ErrorKind::usage, {say("choose one label with `positive`"), leave_out("threshold")},
+           "`threshold` is for two classes, and there are {} labels", classes_.labels.size());
+    if (options.share_held_out() > 0) hold_out_rows();
     const size_t count = problem_.tasks.size();
     const size_t most = tasks_at_once(problem_, options.solve, context_);
     groups_ = (count + most - 1) / most;
@@ -108,13 +122,23 @@ class Training {
 
   Plan plan() const { return make_plan(group(0), options_.solve, context_); }
 
+  // Of all groups.
+  std::string layout() const {
+    std::string text = identity_of(options_.solve.method);
+    Context context = context_;
+    context.rows_at_end = reads_rows_at_end();
+    for (size_t number = 0; number < groups_; ++number)
+      text += text_of(make_plan(group(number), options_.solve, context));
+    return text;
+  }
+
   void run(TrainReport& report, std::vector<Solution> start) {
     start_ = std::move(start);
     if (test_.wanted()) {
       test_.read(context_);
       return_free_memory();  // training has none to spare
     }
-    Stages stages(context_.checkpoint, identity_of(options_, context_, store_.info()), options_.fresh);
+    Stages stages(context_.checkpoint, identity_of(options_, planned_bytes_, store_.info()), options_.fresh);
     if (stages.resumed()) observer_.say("resuming from the checkpoint '" + context_.checkpoint.path + "'");
     report.groups = groups_;
     if (groups_ > 1) {
@@ -130,6 +154,8 @@ class Training {
     }
     if (test_.wanted() && groups_ > 1) report.test = test_.result();
     report.model.calibration = calibration_;
+    report.threshold = threshold_;
+    if (threshold_) report.model.threshold = threshold_->threshold;
     report.model.bounds = bounds_of(problem_, report.summary, classes_.all_at_once);
     if (state_.wanted()) state_.commit(state_identity(options_, problem_));
     if (report.model.softmax)
@@ -147,16 +173,19 @@ class Training {
     return part;
   }
 
-  // For probabilities: what is learned from cannot tell how sure a decision is.
+  bool reads_rows_at_end() const { return state_.wanted() || options_.share_held_out() > 0; }
+
+  // What is learned from cannot tell how sure a decision is.
   void hold_out_rows() {
     for (Task& task : problem_.tasks)
       task.held_out = {.seed = options_.solve.seed,
-                       .parts = kCalibrationParts,
+                       .parts = kHeldOutParts,
                        .first = 0,
-                       .last = static_cast<uint32_t>(std::ceil(options_.calibrate * kCalibrationParts))};
+                       .last = static_cast<uint32_t>(std::ceil(options_.share_held_out() * kHeldOutParts))};
+    const uint64_t bytes_per_row =
+        classes_.columns() * HeldOutScores::kBytesPerRow + (options_.threshold ? kBytesPerThresholdRow : 0);
     context_.reserved_bytes +=
-        static_cast<uint64_t>(static_cast<double>(store_.info().rows * classes_.columns()) * options_.calibrate) *
-        HeldOutScores::kBytesPerRow;
+        static_cast<uint64_t>(static_cast<double>(store_.info().rows) * options_.share_held_out()) * bytes_per_row;
   }
 
   void begin_warm(size_t number, const Problem& problem, const Context& context, std::vector<Solution>& solutions,
@@ -192,13 +221,13 @@ class Training {
       solutions.assign(std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number))),
                        std::make_move_iterator(start_.begin() + static_cast<ptrdiff_t>(first_of(number + 1))));
     HeldOutScores scores(classes_, problem, context_.team);
-    context.rows_at_end = state_.wanted() || options_.calibrate > 0;
+    context.rows_at_end = reads_rows_at_end();
     PassLoop loop(problem, solving, solutions, context, rows_);
     run_passes(loop, first_of(number));
     if (context.rows_at_end)
       loop.read_rows([&](const Block& block) {
         if (state_.wanted()) state_.take_ids(block);
-        if (options_.calibrate > 0) scores.score(block, solutions);
+        if (options_.share_held_out() > 0) scores.score(block, solutions);
       });
     add_summary(loop.finish(), report.summary);
     if (number + 1 == groups_) rows_.release();  // what follows needs the memory
@@ -208,7 +237,9 @@ class Training {
       solutions[i].class_duals = {};
     }
     for (size_t i = 0; i < scores.columns() && options_.calibrate > 0; ++i) calibration_.push_back(scores.fit(i));
-    if (test_.wanted() && groups_ == 1) report.test = test_.test(weights_of(solutions));
+    if (options_.threshold) threshold_ = scores.threshold(*options_.threshold);
+    if (test_.wanted() && groups_ == 1)
+      report.test = test_.test(weights_of(solutions), threshold_ ? std::optional(threshold_->threshold) : std::nullopt);
     if (test_.wanted() && groups_ > 1) test_.add(weights_of(solutions), first_of(number));
     if (has_one_column()) subtract_columns(solutions.front().weights);
     if (classes_.positives.size() == 1) {
@@ -269,6 +300,7 @@ class Training {
   }
 
   const TrainOptions& options_;
+  const uint64_t planned_bytes_;
   Context context_;
   const TrainObserver& observer_;
   const Store& store_;
@@ -280,6 +312,7 @@ class Training {
   StateWriter state_;
   const Stopwatch since_;
   std::vector<Sigmoid> calibration_;
+  std::optional<ChosenThreshold> threshold_;
   Rows rows_;  // in memory from one group to the next
 };
 
@@ -294,14 +327,19 @@ void check_truncation(const TrainOptions& options, bool keep_state) {
          "without `truncate`");
 }
 
-TrainReport train(const TrainOptions& asked, const Context& context, const TrainObserver& observer, bool dry_run,
+TrainReport train(const TrainOptions& asked, const Context& given, const TrainObserver& observer, bool dry_run,
                   std::vector<Solution> start) {
   check_truncation(asked, !asked.keep_state.empty());
   check_test_inputs(asked.test);  // before hours of packing and training, not after them
   TrainReport report;
-  const Store store = open_store(asked, context.team.size(), observer, report);
+  const Store store = open_store(asked, given.team.size(), observer, report);
+  const auto [context, planned_bytes] = resume_with(given, asked.fresh, observer, [&](const Context& other) {
+    const TrainObserver silent;
+    const TrainOptions options = with_method(asked, store, other);
+    return Training(options, other, other.memory_bytes, silent, store).layout();
+  });
   const TrainOptions options = choose_solver(asked, store, context, observer);
-  Training training(options, context, observer, store);
+  Training training(options, context, planned_bytes, observer, store);
   if (!dry_run) {
     training.run(report, std::move(start));
     return report;
@@ -350,6 +388,10 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
   add_truncated(summary, json);
   for (const Sigmoid& sigmoid : report.model.calibration)
     json["calibration"].push_back({sigmoid.slope, sigmoid.offset});
+  if (report.threshold) {
+    json["threshold"] = report.threshold->threshold;
+    json["threshold_metric"] = name_of(report.threshold->metric);
+  }
   if (summary.certificates.size() > 1) {
     json["tasks"] = Json::array();
     for (size_t i = 0; i < summary.certificates.size(); ++i) {

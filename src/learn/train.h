@@ -8,6 +8,7 @@
 #include "learn/model.h"
 #include "learn/model_columns.h"
 #include "learn/prepare.h"
+#include "learn/threshold.h"
 
 namespace linblock {
 
@@ -24,6 +25,7 @@ struct TrainReport : Source {
   Model model;           // without its weights, where it has several columns
   ModelColumns columns;  // those weights
   std::optional<TestResult> test;
+  std::optional<ChosenThreshold> threshold;
 };
 
 // Refuses what does not go together with truncated losses.

@@ -4,10 +4,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "base/clock.h"
 #include "base/dot.h"
 #include "base/error.h"
+#include "learn/resume.h"
 #include "learn/stages.h"
 #include "solve/core/pass_loop.h"
 #include "solve/solve.h"
@@ -23,7 +26,7 @@ constexpr double kUnchanged = 1e-3;     // decisions that differ by less, relati
 constexpr size_t kPatienceInCosts = 2;  // so many in a row before the path ends
 constexpr double kFallenBy = 5;         // tolerances: the losses have fallen for good
 constexpr double kMostTolerance = 0.1;  // that this can be said of
-constexpr double kLeastLoss = 1e-3;     // of accuracy, to speak of a peak that has been passed
+constexpr double kLeastLoss = 1e-3;     // of the metric, to speak of a best value that has been passed
 constexpr size_t kMostCosts = 1000;
 constexpr double kWithinBounds = 1 - 1e-12;  // rounding must not lift an alpha above its bound
 constexpr size_t kCostsInMemory = 2;   // at a time, where rows are at hand anyway: each begins where the last ended
@@ -53,8 +56,9 @@ std::vector<double> costs_between(double from, double to, double factor) {
 
 long hundredths_of_a_percent(double share) { return std::lround(1e4 * share); }
 
-bool is_better(const TunedCost& cost, const TunedCost& other_cost) {
-  return hundredths_of_a_percent(cost.accuracy) > hundredths_of_a_percent(other_cost.accuracy);
+bool is_better(Metric metric, const TunedCost& cost, const TunedCost& other_cost) {
+  const auto rounded = [&](const TunedCost& of) { return hundredths_of_a_percent(goodness(metric, of.value)); };
+  return rounded(cost) > rounded(other_cost);
 }
 
 // The largest |x|^2 of all rows: one reading.
@@ -98,10 +102,11 @@ Solution scaled(const Solution& from, double factor) {
 
 class Path {
  public:
-  Path(const TrainOptions& options, uint32_t folds, const Context& context, const TrainObserver& observer,
+  Path(const TrainOptions& options, const FoldOptions& comparing, const Context& context, const TrainObserver& observer,
        const Store& store, std::vector<double> costs)
       : options_(options),
-        folds_(folds),
+        folds_(comparing.folds),
+        metric_(comparing.metric),
         context_(watched(context, observer)),
         observer_(observer),
         store_(store),
@@ -115,9 +120,9 @@ class Path {
     const uint64_t start =
         classes_.positives.size() *
         ((duals ? store.info().physical_rows() * Duals::kBytesPerRow : 0) + problem_.weights() * sizeof(float));
-    context_.reserved_bytes += start;
+    context_.reserved_bytes += start + HeldOutRows::bytes_to_compare(store, metric_);
     at_once_ = costs_at_once();
-    context_.reserved_bytes += (at_once_ + 1) * HeldOutRows::bytes_for(store);
+    context_.reserved_bytes += (at_once_ + 1) * bytes_of_rows();
   }
 
   size_t at_once() const { return at_once_; }
@@ -133,7 +138,7 @@ class Path {
       problem.tasks.insert(problem.tasks.end(), tasks.begin(), tasks.end());
     }
     std::vector<Solution> solutions = begin_with(first, count);
-    std::vector<HeldOutRows> held(count, HeldOutRows(store_, classes_, folds_, options_.solve.seed));
+    std::vector<HeldOutRows> held(count, no_rows());
     Context context = context_;
     context.checkpoint = checkpoint;
     context.rows_at_end = true;
@@ -154,9 +159,12 @@ class Path {
     add_summary(summary, tuning.summary);
     for (size_t i = 0; i < count; ++i) {
       const std::vector<FoldResult> folds = held[i].folds();
-      const Spread spread = accuracy_of(folds);
+      const Spread spread = spread_of(folds, metric_);
+      for (const FoldResult& fold : folds)
+        tuning.fold_values.push_back(fold.value.value_or(std::numeric_limits<double>::quiet_NaN()));
       tuning.costs.push_back({.cost = costs_[first + i],
-                              .accuracy = spread.mean,
+                              .accuracy = accuracy_of(folds).mean,
+                              .value = spread.mean,
                               .deviation = spread.deviation,
                               .auc = mean_auc(folds).value_or(0),
                               .objective = objective_of(summary, i),
@@ -164,7 +172,7 @@ class Path {
                               .seconds = seconds / static_cast<double>(count)});
       unchanged_ = last_ && held[i].distance(*last_) < kUnchanged ? unchanged_ + 1 : 0;
       last_ = std::move(held[i]);
-      if (first + i == 0 || is_better(tuning.costs.back(), tuning.costs[tuning.best])) {
+      if (first + i == 0 || is_better(metric_, tuning.costs.back(), tuning.costs[tuning.best])) {
         tuning.best = first + i;
         if (warm_) tuning.start = mean_of_folds(std::span(solutions).subspan(i * models_, models_));
       }
@@ -181,9 +189,12 @@ class Path {
     const double clear = std::max(kLeastLoss, best.deviation / std::sqrt(static_cast<double>(folds_)));
     const size_t after = tuning.costs.size() - 1 - tuning.best;
     if (after < kPatienceInCosts) return {};
-    const bool below = std::all_of(tuning.costs.end() - kPatienceInCosts, tuning.costs.end(),
-                                   [&](const TunedCost& cost) { return cost.accuracy < best.accuracy - clear; });
-    return below ? "the accuracy has clearly passed its peak" : "";
+    const bool below = std::all_of(
+        tuning.costs.end() - kPatienceInCosts, tuning.costs.end(),
+        [&](const TunedCost& cost) { return goodness(metric_, cost.value) < goodness(metric_, best.value) - clear; });
+    if (!below) return {};
+    return fmt::format("the {} has clearly passed its {}", words_of(metric_),
+                       smaller_is_better(metric_) ? "minimum" : "peak");
   }
 
   // The objective divided by the cost never rises along the path, and begins near the losses of weights of 0. Until it
@@ -203,15 +214,19 @@ class Path {
   }
 
   void restore(FieldReader& from, Tuning& tuning) {
-    last_.emplace(store_, classes_, folds_, options_.solve.seed);
+    last_.emplace(no_rows());
     visit_fields(*this, tuning, from);
     if (tuning.costs.empty() || tuning.costs.size() > costs_.size()) from.refuse_value("costs");
     if (tuning.best >= tuning.costs.size()) from.refuse_value("best");
+    if (tuning.fold_values.size() != tuning.costs.size() * folds_) from.refuse_value("fold_values");
     tuning.start = restore_solutions(from, "start", warm_ ? classes_.positives.size() : 0);
     previous_ = restore_solutions(from, "previous", warm_ ? models_ : 0);
   }
 
  private:
+  HeldOutRows no_rows() const { return {store_, classes_, folds_, options_.solve.seed, metric_}; }
+  uint64_t bytes_of_rows() const { return HeldOutRows::bytes_for(store_, metric_, classes_.labels.size()); }
+
   // Of the models of the i-th cost that was trained now.
   double objective_of(const Summary& summary, size_t i) const {
     double sum = 0;
@@ -221,6 +236,7 @@ class Path {
 
   static void visit_fields(auto& self, auto& tuning, auto&& field) {
     field("costs", tuning.costs);
+    field("fold_values", tuning.fold_values);
     field("best", tuning.best);
     field("summary", tuning.summary);
     field("unchanged", self.unchanged_);
@@ -230,7 +246,7 @@ class Path {
   Plan plan_for(size_t count, Context context) const {
     Problem problem = problem_;
     problem.tasks.assign(count * models_, {.cost = 1});
-    context.reserved_bytes += (count + 1) * HeldOutRows::bytes_for(store_);
+    context.reserved_bytes += (count + 1) * bytes_of_rows();
     return make_plan(problem, options_.solve, context);
   }
 
@@ -321,6 +337,7 @@ class Path {
 
   const TrainOptions& options_;
   const uint32_t folds_;
+  const Metric metric_;
   Context context_;
   const TrainObserver& observer_;
   const Store& store_;
@@ -339,8 +356,17 @@ class Path {
 
 }  // namespace
 
-bool as_accurate(const TunedCost& cost, const TunedCost& other_cost) {
-  return !is_better(cost, other_cost) && !is_better(other_cost, cost);
+bool as_good(const TunedCost& cost, const TunedCost& other_cost) {
+  return hundredths_of_a_percent(cost.value) == hundredths_of_a_percent(other_cost.value);
+}
+
+const TunedCost& Tuning::smallest_within_deviation() const {
+  const double reached = goodness(metric, costs[best].value);
+  const double useless = goodness(metric, baseline);
+  return *std::find_if(costs.begin(), costs.end(), [&](const TunedCost& cost) {
+    const double its = goodness(metric, cost.value);
+    return its >= reached - costs[best].deviation && (its > useless || reached <= useless);
+  });
 }
 
 std::vector<double> parse_costs(const std::string& text) {
@@ -368,31 +394,38 @@ std::vector<double> parse_costs(const std::string& text) {
   return numbers;
 }
 
-Tuning tune(const TrainOptions& asked, uint32_t folds, const std::optional<std::vector<double>>& costs,
-            const Context& context, const TrainObserver& observer,
-            const std::function<void(const TunedCost&)>& on_cost) {
+Tuning tune(const TrainOptions& asked, const TuneOptions& comparing, const Context& given,
+            const TrainObserver& observer, const std::function<void(const TunedCost&)>& on_cost) {
   Tuning tuning;
-  const Store store = open_store(asked, folds, context.team.size(), observer, tuning);
+  tuning.metric = comparing.metric;
+  const std::optional<std::vector<double>>& costs = comparing.costs;
+  const Store store = open_store(asked, comparing, given.team.size(), observer, tuning);
+  const auto [context, planned_bytes] = resume_with(given, asked.fresh, observer);
+  tuning.memory_bytes = planned_bytes;
   // Costs will be larger than the first: the method is one for the last of them.
   TrainOptions hardest = asked;
   hardest.cost = std::max(asked.cost, costs ? costs->back() : kLargeCost);
   TrainOptions options = choose_solver(hardest, store, context, observer);
   options.cost = asked.cost;
-  choose_classes(store.info(), options);  // what cannot be told apart is refused before anything is read
+  // What cannot be told apart is refused before anything is read.
+  const Classes classes = choose_classes(store.info(), options);
+  std::map<int32_t, uint64_t> frequencies;
+  for (const auto& [label, count] : store.info().labels) frequencies[classes.own_label(label)] += count;
+  tuning.baseline = baseline_of(tuning.metric, frequencies, positive_label(classes));
   const std::vector<double> wanted =
       costs
           ? *costs
           : costs_between(smallest_useful_cost(store, options, watched(context, observer)), kLargestCost, kPathFactor);
-  Path path(options, folds, context, observer, store, wanted);
+  Path path(options, comparing, context, observer, store, wanted);
   Stages stages(context.checkpoint,
-                fmt::format("{}folds: {}\ncosts: {}\n", identity_of(options, context, store.info()), folds,
-                            fmt::join(wanted, ",")),
+                fmt::format("{}{}costs: {}\n", identity_of(options, planned_bytes, store.info()),
+                            identity_of(static_cast<const FoldOptions&>(comparing)), fmt::join(wanted, ",")),
                 options.fresh);
   if (stages.resumed()) observer.say("resuming from the checkpoint '" + context.checkpoint.path + "'");
   if (stages.restore([&](FieldReader& from) { path.restore(from, tuning); }))
     for (const TunedCost& cost : tuning.costs) on_cost(cost);
   observer.say(fmt::format("{} costs from {:.3g} to {:.3g}, {} folds; {} {} at a time", wanted.size(), wanted.front(),
-                           wanted.back(), folds, path.at_once(), path.at_once() == 1 ? "cost" : "costs"));
+                           wanted.back(), comparing.folds, path.at_once(), path.at_once() == 1 ? "cost" : "costs"));
   const auto ended = [&] {
     if (path.done(tuning)) return true;
     if (!costs && !tuning.costs.empty()) tuning.ended = path.enough(tuning);

@@ -38,7 +38,8 @@ struct TuneOptions : FoldOptions {
 struct TunedCost {
   double cost = 0;
   double accuracy = 0;   // mean of the folds
-  double deviation = 0;  // standard deviation over the folds
+  double value = 0;      // of the metric, likewise
+  double deviation = 0;  // of the metric, over the folds
   double auc = 0;        // mean of the folds, two classes; 0: none
   double objective = 0;  // of all folds and classes together
   int passes = 0;        // of the reading that it shared with its neighbors
@@ -47,6 +48,7 @@ struct TunedCost {
   static void visit_fields(auto& self, auto&& field) {
     field("cost", self.cost);
     field("accuracy", self.accuracy);
+    field("value", self.value);
     field("deviation", self.deviation);
     field("auc", self.auc);
     field("objective", self.objective);
@@ -55,22 +57,30 @@ struct TunedCost {
   }
 };
 
-// As far as a person can tell: in hundredths of a percent. What is less is chance.
-bool as_accurate(const TunedCost& cost, const TunedCost& other_cost);
+// As far as a person can tell: in hundredths of a percent, or in ten thousandths. What is less is chance.
+bool as_good(const TunedCost& cost, const TunedCost& other_cost);
 
 struct Tuning : Source {
+  Metric metric = Metric::accuracy;
+  double baseline = 0;        // of the metric: baseline_of
+  uint64_t memory_bytes = 0;  // that it was planned with: of a run that resumes, as much as it began with
   std::vector<TunedCost> costs;
-  size_t best = 0;         // among them: the smallest cost that is as accurate as any
-  std::string ended = {};  // why no larger costs were tried; empty: the path's end
+  std::vector<double> fold_values;  // of the metric: of all folds of the first cost, and so on; not a number: none
+  size_t best = 0;                  // among the costs: the smallest that is as good as any
+  std::string ended = {};           // why no larger costs were tried; empty: the path's end
   Summary summary;
   // For the model of all rows: the mean of the best cost's folds, one a class. Feasible, and near the best.
   std::vector<Solution> start;
+
+  size_t folds() const { return costs.empty() ? 0 : fold_values.size() / costs.size(); }
+  // The smallest cost whose value is within one standard deviation of the best, so as good by the folds' spread, and
+  // that is better than the baseline if the best is.
+  const TunedCost& smallest_within_deviation() const;
 };
 
-// `costs`: increasing; none begins with the smallest useful cost and goes on until the model no longer changes or the
-// accuracy has clearly passed its peak.
-Tuning tune(const TrainOptions& options, uint32_t folds, const std::optional<std::vector<double>>& costs,
-            const Context& context, const TrainObserver& observer,
-            const std::function<void(const TunedCost&)>& on_cost);
+// Costs increase; none begins with the smallest useful cost and goes on until the model no longer changes or the metric
+// has clearly passed its best value.
+Tuning tune(const TrainOptions& options, const TuneOptions& tuning, const Context& context,
+            const TrainObserver& observer, const std::function<void(const TunedCost&)>& on_cost);
 
 }  // namespace linblock

@@ -1,6 +1,7 @@
 #include "base/memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <vector>
 
@@ -25,6 +26,21 @@ TEST(Memory, RemembersThePeak) {
 TEST(Memory, HasALimitThatThisProcessIsBelow) {
   EXPECT_GT(permitted_memory_bytes(), uint64_t{1} << 20);
   EXPECT_LT(resident_bytes(), permitted_memory_bytes());
+}
+
+TEST(Memory, IsNoMoreThanTheResourceLimitsAllow) {
+  const uint64_t without = permitted_memory_bytes();
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(resource, &before), 0);
+    const rlim_t least = without - 12345;
+    if (before.rlim_max < least) GTEST_SKIP() << "the limit is lower already";
+    const rlimit lower{.rlim_cur = least, .rlim_max = before.rlim_max};
+    ASSERT_EQ(::setrlimit(resource, &lower), 0);
+    EXPECT_EQ(permitted_memory_bytes(), least);
+    ASSERT_EQ(::setrlimit(resource, &before), 0);
+    EXPECT_EQ(permitted_memory_bytes(), without);
+  }
 }
 
 TEST(Memory, GivesLargeBlocksBackAtOnceWhenTheHeapIsKeptSmall) {

@@ -24,7 +24,7 @@ class CrossValidate : public testing::Test {
     options_.inputs = {folder_ / "store"};
   }
   CrossValidation validated(uint32_t folds, const Context& context = {}) {
-    return cross_validate(options_, folds, context, {});
+    return cross_validate(options_, {.folds = folds}, context, {});
   }
   // A model trained on these rows alone, packed apart.
   TrainReport trained_on(const std::vector<OwnedRow>& rows) {
@@ -292,7 +292,7 @@ TEST_F(CrossValidate, StoppedAnywhereEndsWithTheSameBits) {
     CrossValidation result;
     const int stops = with_stops(context, {StopAt::block, StopAt::reading, StopAt::block, StopAt::pass},
                                  [&](const Context& life, const TrainObserver& observer) {
-                                   result = cross_validate(options_, 3, life, observer);
+                                   result = cross_validate(options_, {.folds = 3}, life, observer);
                                  });
     EXPECT_GE(stops, 2);
     expect_same(whole, result);
@@ -320,7 +320,7 @@ TEST_F(CrossValidate, StoppedBetweenGroupsEndsWithTheSameBits) {
   for (const char* name : {"STATE.stages", "STATE"}) std::filesystem::remove(folder_ / name);
   CrossValidation result;
   with_stops(context, {StopAt::block, StopAt::pass}, [&](const Context& life, const TrainObserver& observer) {
-    result = cross_validate(options_, 4, life, observer);
+    result = cross_validate(options_, {.folds = 4}, life, observer);
   });
   expect_same(whole, result);
 }

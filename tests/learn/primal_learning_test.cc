@@ -30,10 +30,10 @@ class PrimalLearning : public testing::Test {
 
 TEST_F(PrimalLearning, FoldsAreThoseOfTheDualMethod) {
   pack(class_rows(300, 8, 3, 1));
-  const CrossValidation expected = cross_validate(options_, 3, {}, {});
+  const CrossValidation expected = cross_validate(options_, {.folds = 3}, {}, {});
   for (const AnyMethod& method : kPrimal) {
     options_.solve.method = method;
-    const CrossValidation found = cross_validate(options_, 3, {.team = 2}, {});
+    const CrossValidation found = cross_validate(options_, {.folds = 3}, {.team = 2}, {});
     ASSERT_EQ(found.summary.certificates.size(), expected.summary.certificates.size());
     for (size_t i = 0; i < found.summary.certificates.size(); ++i)
       EXPECT_NEAR(found.summary.certificates[i].primal, expected.summary.certificates[i].primal,
@@ -47,11 +47,13 @@ TEST_F(PrimalLearning, FoldsAndCostsOfTheHingeByNewtonAreThoseOfTheDualMethod) {
   pack(class_rows(300, 8, 3, 1));
   options_.loss = loss_of("hinge");
   options_.solve.tolerance = 1e-5;
-  const CrossValidation expected = cross_validate(options_, 3, {}, {});
-  const auto tuned = [&] { return tune(options_, 3, parse_costs("0.1:1:10"), {}, {}, [](const TunedCost&) {}); };
+  const CrossValidation expected = cross_validate(options_, {.folds = 3}, {}, {});
+  const auto tuned = [&] {
+    return tune(options_, {{.folds = 3}, parse_costs("0.1:1:10")}, {}, {}, [](const TunedCost&) {});
+  };
   const Tuning by_dual = tuned();
   options_.solve.method = Newton{};
-  const CrossValidation found = cross_validate(options_, 3, {.team = 2}, {});
+  const CrossValidation found = cross_validate(options_, {.folds = 3}, {.team = 2}, {});
   ASSERT_EQ(found.summary.certificates.size(), expected.summary.certificates.size());
   for (size_t i = 0; i < found.summary.certificates.size(); ++i) {
     EXPECT_LE(found.summary.certificates[i].gap(), 1e-5) << "model " << i;
@@ -71,13 +73,13 @@ TEST_F(PrimalLearning, FoldsThatAreStoppedAnywhereEndWithTheSameBits) {
   options_.solve.chunks_per_block = 1;
   for (const AnyMethod& method : {AnyMethod(Newton{}), AnyMethod(Primal{})}) {
     options_.solve.method = method;
-    const CrossValidation whole = cross_validate(options_, 3, {}, {});
+    const CrossValidation whole = cross_validate(options_, {.folds = 3}, {}, {});
     Context context;
     context.checkpoint.path = folder_ / "STATE";
     CrossValidation found;
     const int stops = with_stops(context, {StopAt::block, StopAt::reading, StopAt::pass},
                                  [&](const Context& life, const TrainObserver& observer) {
-                                   found = cross_validate(options_, 3, life, observer);
+                                   found = cross_validate(options_, {.folds = 3}, life, observer);
                                  });
     EXPECT_GE(stops, 2);
     EXPECT_EQ(found.accuracy().mean, whole.accuracy().mean);
@@ -97,7 +99,7 @@ TEST_F(PrimalLearning, CostsThatAreStoppedAnywhereEndWithTheSameBits) {
   for (const AnyMethod& method : {AnyMethod(Newton{}), AnyMethod(Primal{})}) {
     options_.solve.method = method;
     const auto tuned = [&](const Context& life, const TrainObserver& observer) {
-      return tune(options_, 3, range, life, observer, [](const TunedCost&) {});
+      return tune(options_, {{.folds = 3}, range}, life, observer, [](const TunedCost&) {});
     };
     const Tuning whole = tuned({}, {});
     ASSERT_EQ(whole.start.size(), 1U);
@@ -124,7 +126,7 @@ TEST_F(PrimalLearning, CostsThatAreStoppedAnywhereEndWithTheSameBits) {
 TEST_F(PrimalLearning, TheModelOfAllRowsBeginsNearItsEnd) {
   pack(two_classes(600, 40, 4));
   options_.solve.method = Newton{};
-  Tuning tuning = tune(options_, 5, parse_costs("0.1:1:10"), {}, {}, [](const TunedCost&) {});
+  Tuning tuning = tune(options_, {{.folds = 5}, parse_costs("0.1:1:10")}, {}, {}, [](const TunedCost&) {});
   options_.cost = tuning.costs[tuning.best].cost;
   const TrainReport cold = train(options_, {}, {}, false);
   const TrainReport warm = train(options_, {}, {}, false, std::move(tuning.start));

@@ -66,8 +66,7 @@ TEST_F(Resume, OfOtherOptionsIsRefusedWithWhatDiffers) {
        "class_weight:  then, 1=2 now"},
       {[&] { options_.solve.method = Dual{.inner = 3}; }, "inner: 1 then, 3 now"},
       {[&] { options_.solve.method = Dual{.schedule = Schedule::fixed, .inner = 1}; },
-       "schedule: recomposed then, fixed now"},
-      {[&] { context_.memory_bytes *= 2; }, "memory: "}};
+       "schedule: recomposed then, fixed now"}};
   const TrainOptions options = options_;
   const Context context = context_;
   for (const auto& [change, words] : changes) {

@@ -37,8 +37,8 @@ TEST(Costs, ThatAreNoneAreAUsageError) {
 }
 
 TEST(Costs, AreEquallyGoodWhereNobodyCanTellThemApart) {
-  EXPECT_TRUE(as_accurate({.accuracy = 0.94871}, {.accuracy = 0.94874}));
-  EXPECT_FALSE(as_accurate({.accuracy = 0.9487}, {.accuracy = 0.9488}));
+  EXPECT_TRUE(as_good({.value = 0.94871}, {.value = 0.94874}));
+  EXPECT_FALSE(as_good({.value = 0.9487}, {.value = 0.9488}));
 }
 
 class Tune : public testing::Test {
@@ -49,7 +49,7 @@ class Tune : public testing::Test {
     options_.inputs = {folder_ / "store"};
   }
   Tuning tuned(uint32_t folds, const std::optional<std::vector<double>>& costs = {}, const Context& context = {}) {
-    return tune(options_, folds, costs, context, {}, [](const TunedCost&) {});
+    return tune(options_, {{.folds = folds}, costs}, context, {}, [](const TunedCost&) {});
   }
   static void expect_same(const Tuning& a, const Tuning& b) {
     EXPECT_EQ(a.summary.certificates_made.all, b.summary.certificates_made.all);
@@ -95,7 +95,7 @@ TEST_F(Tune, EachCostIsACrossValidation) {
       EXPECT_EQ(tuning.ended, "");
       for (const TunedCost& one : tuning.costs) {
         options_.cost = one.cost;
-        const CrossValidation alone = cross_validate(options_, 3, {}, {});
+        const CrossValidation alone = cross_validate(options_, {.folds = 3}, {}, {});
         EXPECT_NEAR(one.accuracy, alone.accuracy().mean, 1.0 / 240) << loss << " " << one.cost;
         EXPECT_NEAR(one.auc, alone.pooled.auc.value_or(0), 1e-3) << loss << " " << one.cost;
       }
@@ -162,7 +162,7 @@ TEST_F(Tune, EveryReadingIsShownToItsEnd) {
   std::map<std::string, double> shares;
   TrainObserver observer;
   observer.reading = [&](std::string_view purpose, double share) { shares[std::string(purpose)] = share; };
-  tune(options_, 3, {}, {}, observer, [](const TunedCost&) {});
+  tune(options_, {{.folds = 3}, {}}, {}, observer, [](const TunedCost&) {});
   EXPECT_EQ(shares, (std::map<std::string, double>{{"to find the smallest useful cost", 1},
                                                    {"to certify how far from the best possible", 1},
                                                    {"to look at the rows with what was learned", 1}}));
@@ -216,7 +216,7 @@ TEST_F(Tune, StoppedAnywhereEndsWithTheSameBits) {
     Tuning result;
     const int stops = with_stops(context, {StopAt::block, StopAt::reading, StopAt::pass},
                                  [&](const Context& life, const TrainObserver& observer) {
-                                   result = tune(options_, 2, {}, life, observer, [](const TunedCost&) {});
+                                   result = tune(options_, {{.folds = 2}, {}}, life, observer, [](const TunedCost&) {});
                                  });
     EXPECT_GE(stops, 10);
     expect_same(whole, result);

@@ -12,17 +12,18 @@ namespace linblock::cli {
 namespace {
 
 void print_json(const CrossValidation& result, double seconds) {
-  const Spread spread = result.accuracy();
-  Json json = {{"accuracy", spread.mean}, {"deviation", spread.deviation}};
+  Json json = {{"metric", name_of(result.metric)}, {"value", result.value.mean}, {"deviation", result.value.deviation}};
+  json["metric_baseline"] = result.baseline;
   json["folds"] = Json::array();
   for (const FoldResult& fold : result.folds) {
     Json item = {{"rows", fold.rows}, {"accuracy", fold.rows > 0 ? Json(fold.accuracy()) : Json(nullptr)}};
+    item["value"] = fold.value ? Json(*fold.value) : Json(nullptr);
     if (fold.auc) item["auc"] = *fold.auc;
     if (!fold.learned_without.empty()) item["learned_without"] = fold.learned_without;
     json["folds"].push_back(item);
   }
   json.update(evaluation_json(result.pooled));
-  json["accuracy"] = spread.mean;
+  json["accuracy"] = result.accuracy().mean;
   json.update(summary_json(result.info, result.summary, result.pack_seconds, seconds));
   json["groups"] = result.groups;
   print_line(json);
@@ -38,15 +39,16 @@ void print_text(const CrossValidation& result) {
     fmt::print("fold {:>3}  accuracy {} ({} of {})", i + 1, percent(fold.accuracy()), grouped(fold.correct),
                grouped(fold.rows));
     if (fold.auc) fmt::print("  AUC {:.5f}", *fold.auc);
+    if (result.metric != Metric::accuracy && result.metric != Metric::auc)
+      fmt::print("  {} {}", words_of(result.metric), fold.value ? metric_text(result.metric, *fold.value) : "none");
     fmt::print("\n");
   }
-  const Spread spread = result.accuracy();
-  fmt::print("mean      accuracy {}, standard deviation {:.2f}\n\nall folds together:\n", percent(spread.mean),
-             100 * spread.deviation);
+  fmt::print("mean      {} {}, standard deviation {}\n\nall folds together:\n", words_of(result.metric),
+             metric_text(result.metric, result.value.mean), deviation_text(result.metric, result.value.deviation));
   print_evaluation(result.pooled);
 }
 
-void run_cv(TrainRequest& request, uint32_t folds, Session& session) {
+void run_cv(TrainRequest& request, const FoldOptions& folds, Session& session) {
   const Stopwatch clock;
   check_learning(request);
   const std::string checkpoint = request.checkpoint_folder("cv");
@@ -63,7 +65,9 @@ void run_cv(TrainRequest& request, uint32_t folds, Session& session) {
                       "another --seed",
                       i + 1, label));
   say_result(result.summary, request, session.terminal, seconds);
-  warn_if_useless(result.pooled.accuracy(), result.pooled.baseline(), session.terminal);
+  // Of accuracy: all folds together, each row once.
+  warn_if_useless(result.metric, result.metric == Metric::accuracy ? result.pooled.accuracy() : result.value.mean,
+                  result.baseline, session.terminal);
   if (session.json)
     print_json(result, seconds);
   else
@@ -82,10 +86,11 @@ void add_cv(Parser& parser, Session& session) {
   command.settings(settings_of(*options), "Folds");
   command.examples(
       "  linblock cv train.svm\n"
-      "  linblock cv train.store --folds 10 --loss hinge --cost 0.5\n\n"
+      "  linblock cv train.store --folds 10 --loss hinge --cost 0.5\n"
+      "  linblock cv rare.store --metric f1\n\n"
       "All models are trained together: each block of rows is read once for all of them. A row's fold depends on\n"
       "its number and --seed alone.");
-  command.run([request, options, &session] { run_cv(*request, options->folds, session); });
+  command.run([request, options, &session] { run_cv(*request, *options, session); });
 }
 
 }  // namespace linblock::cli

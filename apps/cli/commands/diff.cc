@@ -27,7 +27,8 @@ void print_table(const std::vector<ColumnDifference>& columns, const std::option
   for (const ColumnDifference& column : columns) {
     fmt::print("class {}: cosine {:.6f}, norm {:.6g} to {:.6g}\n", column.label, column.cosine, column.norm_before,
                column.norm_after);
-    if (column.largest.empty() && column.bias_before == column.bias_after) {
+    const bool same_threshold = column.threshold_before == column.threshold_after;
+    if (column.largest.empty() && column.bias_before == column.bias_after && same_threshold) {
       fmt::print("  no weight differs\n");
       continue;
     }
@@ -36,6 +37,7 @@ void print_table(const std::vector<ColumnDifference>& columns, const std::option
       fmt::print("{:>12}  {:>12.6g}  {:>12.6g}  {:>+12.6g}\n", name, before, after, after - before);
     };
     if (column.bias_before != 0 || column.bias_after != 0) print("bias", column.bias_before, column.bias_after);
+    if (!same_threshold) print("threshold", column.threshold_before, column.threshold_after);
     for (const WeightChange& change : column.largest)
       print(std::to_string(change.feature), change.before, change.after);
   }
@@ -57,6 +59,8 @@ Json to_json(const std::vector<ColumnDifference>& columns, const std::optional<L
     Json one = {
         {"label", column.label},           {"cosine", column.cosine},           {"norm_before", column.norm_before},
         {"norm_after", column.norm_after}, {"bias_before", column.bias_before}, {"bias_after", column.bias_after}};
+    one["threshold_before"] = column.threshold_before;
+    one["threshold_after"] = column.threshold_after;
     one["changes"] = Json::array();
     for (const WeightChange& change : column.largest)
       one["changes"].push_back({{"feature", change.feature}, {"before", change.before}, {"after", change.after}});

@@ -112,7 +112,11 @@ void run_evaluate(const PredictRequest& request, Session& session) {
   bar.finish();
   say_ignored(result.report.unknown_features, session);
   say_unknown_labels(model, result, session);
-  warn_if_useless(result.accuracy(), result.baseline(), session.terminal);
+  // A threshold that was chosen for rare labels costs accuracy on purpose.
+  if (model.threshold)
+    warn_if_useless(Metric::balanced_accuracy, result.balanced_accuracy(), 1.0 / 2, session.terminal);
+  else
+    warn_if_useless(result.accuracy(), result.baseline(), session.terminal);
   if (session.json)
     print_line(evaluation_json(result));
   else

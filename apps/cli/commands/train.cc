@@ -22,6 +22,12 @@ void print_json(const TrainReport& report, double total_seconds) {
   if (report.test)
     json["test"] = {
         {"accuracy", report.test->accuracy()}, {"rows", report.test->rows}, {"baseline", report.test->baseline}};
+  if (report.threshold)
+    json["threshold"] = {{"threshold", report.threshold->threshold},
+                         {"metric", name_of(report.threshold->metric)},
+                         {"value", report.threshold->value},
+                         {"value_at_0", report.threshold->at_zero},
+                         {"rows", report.threshold->rows}};
   const std::vector<Certificate>& certificates = report.summary.certificates;
   for (size_t i = 0; i < certificates.size() && certificates.size() > 1; ++i) {
     json["tasks"].push_back({{"label", report.model.labels[i]},
@@ -89,10 +95,16 @@ void run_train(TrainRequest& request, Session& session) {
   watching.trace().end(report.summary, seconds, report.test ? std::optional(report.test->accuracy()) : std::nullopt,
                        context.team);
   say_result(report.summary, request, terminal, seconds);
+  if (report.threshold) {
+    const ChosenThreshold& chosen = *report.threshold;
+    terminal.say(fmt::format("threshold {:.6g}: {} {} on {} held-out rows, {} with the threshold 0", chosen.threshold,
+                             words_of(chosen.metric), metric_text(chosen.metric, chosen.value), grouped(chosen.rows),
+                             metric_text(chosen.metric, chosen.at_zero)));
+  }
   if (report.test) {
     terminal.say(fmt::format("test accuracy {} ({} rows), baseline {}", percent(report.test->accuracy()),
                              grouped(report.test->rows), percent(report.test->baseline)));
-    warn_if_useless(report.test->accuracy(), report.test->baseline, terminal);
+    if (!report.threshold) warn_if_useless(report.test->accuracy(), report.test->baseline, terminal);
   }
   if (session.json) print_json(report, seconds);
   terminal.offer(fmt::format("linblock predict {} DATA.svm", request.model));
@@ -118,6 +130,7 @@ void add_train(Parser& parser, Session& session) {
       "  linblock train train.store -o model --loss hinge --cost 0.5 --memory 64M --tolerance 0.001\n"
       "  linblock train train.svm -o model --test test.svm --class-weight balanced\n"
       "  linblock train noisy.svm -o model --truncate 1\n"
+      "  linblock train rare.svm -o model --threshold f1\n"
       "  linblock train days.store -o monday --keep-state\n"
       "  linblock append days.store tuesday.svm\n"
       "  linblock train days.store -o tuesday --warm monday --keep-state\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "base/file.h"
@@ -24,11 +25,20 @@ struct TuneRequest {
 
 void print_json(const Tuning& tuning, const std::optional<TrainReport>& final, double seconds) {
   const TunedCost& best = tuning.costs[tuning.best];
-  Json json = {{"best_cost", best.cost}, {"accuracy", best.accuracy}, {"deviation", best.deviation}};
+  Json json = {{"best_cost", best.cost},      {"metric", name_of(tuning.metric)},   {"value", best.value},
+               {"deviation", best.deviation}, {"metric_baseline", tuning.baseline}, {"accuracy", best.accuracy}};
   json["costs"] = Json::array();
-  for (const TunedCost& cost : tuning.costs) {
+  for (size_t i = 0; i < tuning.costs.size(); ++i) {
+    const TunedCost& cost = tuning.costs[i];
+    Json folds = Json::array();
+    for (size_t fold = 0; fold < tuning.folds(); ++fold) {
+      const double value = tuning.fold_values[i * tuning.folds() + fold];
+      folds.push_back(std::isnan(value) ? Json(nullptr) : Json(value));
+    }
     json["costs"].push_back({{"cost", cost.cost},
                              {"accuracy", cost.accuracy},
+                             {"value", cost.value},
+                             {"folds", folds},
                              {"deviation", cost.deviation},
                              {"passes", cost.passes},
                              {"seconds", cost.seconds}});
@@ -43,46 +53,38 @@ void print_json(const Tuning& tuning, const std::optional<TrainReport>& final, d
 }
 
 // A line of the table as soon as it is known: tuning may take hours.
-void print_cost(const TunedCost& cost, bool first) {
-  if (first) fmt::print("{:>14} {:>10} {:>10} {:>8} {:>9}\n", "cost", "accuracy", "deviation", "passes", "seconds");
-  fmt::print("{:>14.6g} {:>10} {:>10.2f} {:>8} {:>9.2f}\n", cost.cost, percent(cost.accuracy), 100 * cost.deviation,
-             cost.passes, cost.seconds);
+void print_cost(const TunedCost& cost, Metric metric, bool first) {
+  const std::string name(words_of(metric));
+  const size_t width = std::max<size_t>(10, name.size());
+  if (first) fmt::print("{:>14} {:>{}} {:>10} {:>8} {:>9}\n", "cost", name, width, "deviation", "passes", "seconds");
+  fmt::print("{:>14.6g} {:>{}} {:>10} {:>8} {:>9.2f}\n", cost.cost, metric_text(metric, cost.value), width,
+             deviation_text(metric, cost.deviation), cost.passes, cost.seconds);
   std::fflush(stdout);
 }
 
 std::string best_words(const Tuning& tuning) {
   const TunedCost& best = tuning.costs[tuning.best];
   const auto equals = std::count_if(tuning.costs.begin(), tuning.costs.end(),
-                                    [&](const TunedCost& cost) { return as_accurate(cost, best); });
-  return fmt::format("the best cost is {}, with accuracy {}{}", best.cost, percent(best.accuracy),
+                                    [&](const TunedCost& cost) { return as_good(cost, best); });
+  return fmt::format("the best cost is {}, with {} {}{}", best.cost, words_of(tuning.metric),
+                     metric_text(tuning.metric, best.value),
                      equals > 1 ? fmt::format(": the smallest of {} that have it", equals) : "");
 }
 
 // Equally good by the folds' spread, and simpler.
 std::string simpler_words(const Tuning& tuning) {
-  const TunedCost& best = tuning.costs[tuning.best];
-  const auto found = std::find_if(tuning.costs.begin(), tuning.costs.end(), [&](const TunedCost& cost) {
-    return cost.accuracy >= best.accuracy - best.deviation;
-  });
-  if (found->cost >= best.cost) return "";
-  return fmt::format("the smallest cost within one standard deviation of it is {}, with accuracy {}", found->cost,
-                     percent(found->accuracy));
-}
-
-// The accuracy of the most frequent label.
-double baseline_of(const StoreInfo& info, const std::optional<int32_t>& positive) {
-  uint64_t largest = 0;
-  for (const auto& [label, rows] : info.labels)
-    largest = std::max(largest, positive == label ? std::max(rows, info.rows - rows) : positive ? 0 : rows);
-  return static_cast<double>(largest) / static_cast<double>(std::max<uint64_t>(info.rows, 1));
+  const TunedCost& found = tuning.smallest_within_deviation();
+  if (found.cost >= tuning.costs[tuning.best].cost) return "";
+  return fmt::format("the smallest cost within one standard deviation of it is {}, with {} {}", found.cost,
+                     words_of(tuning.metric), metric_text(tuning.metric, found.value));
 }
 
 // The command that trains what was tuned: on the store, so without what is said about text.
 std::string train_command(const Command& command, const std::string& store, double cost) {
-  constexpr std::array<std::string_view, 15> kNotForIt = {
-      "--folds",   "--costs",       "--checkpoint", "--checkpoint-seconds", "--fresh",
-      "--store",   "--weights",     "--json",       "--require-converged",  "--max-bad-rows",
-      "--rejects", "--chunk-bytes", "--codec",      "--index-base",         "--normalize"};
+  constexpr std::array<std::string_view, 16> kNotForIt = {
+      "--folds",       "--metric",  "--costs",      "--checkpoint",        "--checkpoint-seconds", "--fresh",
+      "--store",       "--weights", "--json",       "--require-converged", "--max-bad-rows",       "--rejects",
+      "--chunk-bytes", "--codec",   "--index-base", "--normalize"};
   std::string words = fmt::format("linblock train {} -o MODEL --cost {}", store, cost);
   for (const auto& [flag, value] : command.given_values())
     if (std::find(kNotForIt.begin(), kNotForIt.end(), flag) == kNotForIt.end())
@@ -98,6 +100,7 @@ TrainReport train_best(TuneRequest& request, Tuning& tuning, const Context& cont
   train.options.inputs = {tuning.store};
   Context last = context;
   last.checkpoint.path += ".final";
+  last.memory_bytes = tuning.memory_bytes;
   TrainReport report = linblock::train(train.options, last, watching.observer(), false, std::move(tuning.start));
   save_or_explain(train, context.team, report, context.checkpoint.path, terminal);
   return report;
@@ -119,15 +122,15 @@ void run_tune(TuneRequest& request, const Command& command, Session& session) {
     lock.emplace(FileLock::acquire_temporary(model_lock_path(train.model), "tuning", train.model));
   CheckpointDirectory directory(checkpoint, !train.checkpoint.folder.empty());
   bool first = true;
-  Tuning tuning = tune(train.options, request.tuning.folds, request.tuning.costs, context, watching.observer(),
-                       [&](const TunedCost& cost) {
-                         if (session.json)
-                           terminal.say(fmt::format("cost {:.6g}: accuracy {}, standard deviation {:.2f}", cost.cost,
-                                                    percent(cost.accuracy), 100 * cost.deviation));
-                         else
-                           print_cost(cost, first);
-                         first = false;
-                       });
+  const Metric metric = request.tuning.metric;
+  Tuning tuning = tune(train.options, request.tuning, context, watching.observer(), [&](const TunedCost& cost) {
+    if (session.json)
+      terminal.say(fmt::format("cost {:.6g}: {} {}, standard deviation {}", cost.cost, words_of(metric),
+                               metric_text(metric, cost.value), deviation_text(metric, cost.deviation)));
+    else
+      print_cost(cost, metric, first);
+    first = false;
+  });
   if (!tuning.ended.empty()) terminal.say("no larger costs were tried: " + tuning.ended);
   const double best = tuning.costs[tuning.best].cost;
   if (session.json)
@@ -136,7 +139,7 @@ void run_tune(TuneRequest& request, const Command& command, Session& session) {
     fmt::print("{}\n", best_words(tuning));
   std::fflush(stdout);
   if (const std::string simpler = simpler_words(tuning); !simpler.empty()) terminal.say(simpler);
-  warn_if_useless(tuning.costs[tuning.best].accuracy, baseline_of(tuning.info, train.options.positive), terminal);
+  warn_if_useless(metric, tuning.costs[tuning.best].value, tuning.baseline, terminal);
   if (!train.model.empty()) terminal.say(fmt::format("training with cost {}, on all rows:", best));
   std::optional<TrainReport> final;
   if (!train.model.empty()) final = train_best(request, tuning, context, watching, terminal);
@@ -164,9 +167,10 @@ void add_tune(Parser& parser, Session& session) {
   command.examples(
       "  linblock tune train.svm -o model\n"
       "  linblock tune train.store --folds 10 --costs 0.01:100:10 --loss hinge\n"
-      "  linblock tune train.store --costs 0.1,0.5,1\n\n"
+      "  linblock tune train.store --costs 0.1,0.5,1\n"
+      "  linblock tune rare.store --metric f1\n\n"
       "All folds, and several costs, are trained in the same reading; each cost begins where a smaller one ended.\n"
-      "The best is the smallest of the costs with the best accuracy, in hundredths of a percent.");
+      "The best is the smallest of the costs with the best accuracy (or --metric), in hundredths of a percent.");
   command.run([request, command, &session] { run_tune(*request, command, session); });
 }
 

@@ -48,8 +48,9 @@ std::string number(double weight) {
 // Of two classes, one column of weights speaks for both.
 std::string title(const Model& model, const ColumnWeights& column) {
   if (model.columns() > 1) return fmt::format("class {}", column.label);
-  return fmt::format("class {} (above 0) against {} (below 0)", model.labels[0],
-                     model.against_rest ? "all others" : std::to_string(model.labels[1]));
+  const double threshold = model.threshold.value_or(0);
+  return fmt::format("class {} (above {:.6g}) against {} (below {:.6g})", model.labels[0], threshold,
+                     model.against_rest ? "all others" : std::to_string(model.labels[1]), threshold);
 }
 
 std::string table(const Model& model, const std::vector<ColumnWeights>& columns) {
@@ -62,6 +63,7 @@ std::string table(const Model& model, const std::vector<ColumnWeights>& columns)
     for (const FeatureWeight& weight : column.largest)
       text += fmt::format("{:>12}  {:>12.6g}\n", weight.feature, weight.weight);
   }
+  if (model.threshold) text += fmt::format("decision threshold {:.6g}\n", *model.threshold);
   return text;
 }
 
@@ -77,6 +79,7 @@ std::string csv(const Model& model, const std::vector<ColumnWeights>& columns) {
 
 std::string json(const Model& model, const std::vector<ColumnWeights>& columns) {
   Json all = {{"labels", model.labels}, {"features", model.features}, {"index_base", model.index_base}};
+  if (model.threshold) all["threshold"] = *model.threshold;
   all["classes"] = Json::array();
   for (const ColumnWeights& column : columns) {
     Json one = {{"label", column.label},

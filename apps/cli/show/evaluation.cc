@@ -10,6 +10,9 @@ namespace {
 
 constexpr size_t kMostTabled = 20;  // classes: more do not fit a screen
 
+// What people read in percent.
+bool is_share(Metric metric) { return metric != Metric::auc && metric != Metric::log_loss; }
+
 // True labels down, predicted ones across.
 void print_confusion(const Evaluation& result) {
   size_t width = 9;
@@ -61,12 +64,23 @@ void print_evaluation(const Evaluation& result) {
   if (result.classes.size() <= kMostTabled) print_confusion(result);
 }
 
-void warn_if_useless(double accuracy, double baseline, const Terminal& terminal) {
-  if (accuracy > baseline) return;
+std::string metric_text(Metric metric, double value) {
+  return is_share(metric) ? percent(value) : fmt::format("{:.5f}", value);
+}
+
+std::string deviation_text(Metric metric, double deviation) {
+  return is_share(metric) ? fmt::format("{:.2f}", 100 * deviation) : fmt::format("{:.5f}", deviation);
+}
+
+void warn_if_useless(Metric metric, double value, double baseline, const Terminal& terminal) {
+  if (goodness(metric, value) > goodness(metric, baseline)) return;
+  const std::string_view what = metric == Metric::auc        ? "a random order of the rows"
+                                : metric == Metric::log_loss ? "the label frequencies for every row"
+                                                             : "the most frequent label for every row";
   terminal.say(
-      fmt::format("warning: accuracy {} is no better than the baseline of {}, the most frequent label for every row; "
-                  "try another --cost, --class-weight balanced, or scaled features",
-                  percent(accuracy), percent(baseline)));
+      fmt::format("warning: {} {} is no better than the baseline of {}, {}; try another --cost, --class-weight "
+                  "balanced, or scaled features",
+                  words_of(metric), metric_text(metric, value), metric_text(metric, baseline), what));
 }
 
 }  // namespace linblock::cli

@@ -74,6 +74,9 @@ std::string liblinear_warning(const Model& model) {
   if (model.normalized)
     return fmt::format("liblinear-predict does not scale rows to unit length: it gives other decision values{}",
                        model.bias > 0 ? ", and other labels" : "");
+  if (model.threshold && *model.threshold != 0)
+    return fmt::format("liblinear-predict does not know the decision threshold: it uses 0 instead of {:.6g}",
+                       *model.threshold);
   return "";
 }
 
