@@ -1,5 +1,5 @@
-// A snapshot: a second store with the rows that a store has now. It shares the files that never change by hard links,
-// so that it takes no time and no space; what is done to one of the two does not change the other.
+// A snapshot: a second store with the rows that a store has now. It shares the files that never change by hard links;
+// what is done to one of the two does not change the other.
 #pragma once
 
 #include <cstdint>
