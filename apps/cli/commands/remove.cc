@@ -24,8 +24,7 @@ struct RemoveRequest {
 
   static constexpr auto options() {
     return std::tuple{
-        option_as<Tag>("tag", &RemoveRequest::tag, "TAG",
-                       "Remove the rows with this tag; 'linblock info' shows tags"),
+        option_as<Tag>("tag", &RemoveRequest::tag, "TAG", "Remove the rows with this tag; 'linblock info' shows tags"),
         option("segment", &RemoveRequest::segment, "N",
                "Remove what one pack or append added; 'linblock info' shows the numbers (default: none)"),
         option("row_range", &RemoveRequest::ranges, "FIRST-LAST",
@@ -42,10 +41,10 @@ void check_rows(const RemoveRequest& request) {
   if (ids.find_first_not_of("0123456789,:-") != std::string::npos || !std::isdigit(static_cast<unsigned char>(ids[0])))
     return;
   if (path_kind(ids) != PathKind::absent) return;
-  if (const std::optional<RowRange> range = RowRange::read(ids))
+  if (RowRanges::read(ids))
     fail(ErrorKind::usage, "--rows '{0}' is no file: '--row-range {0}' removes the rows with these ids", ids);
   std::replace_if(
-      ids.begin(), ids.end(), [](char c) { return c == ',' || c == ':' || c == '-'; }, ' ');
+      ids.begin(), ids.end(), [](char c) { return c == ',' || c == ':'; }, ' ');
   const char* const command = request.rows.find(':') != std::string::npos ? "seq" : "printf '%s\\n'";
   fail(ErrorKind::usage,
        "--rows '{}' is no file with one row id a line: '{} {} | linblock remove {} --rows -' gives it one",
@@ -131,7 +130,8 @@ void add_remove(Parser& parser, Session& session) {
       "keep theirs. A segment without rows leaves with its files; other removed rows stay in the files, unused,\n"
       "until 'linblock compact'.");
   command.run([request, command, ways, &session] {
-    if (std::none_of(ways.begin(), ways.end(), [&](const std::string& way) { return command.given(way); }))
+    const bool some = std::any_of(ways.begin(), ways.end(), [&](const std::string& way) { return command.given(way); });
+    if (!some || (command.given("--rows") && request->rows.empty()))
       fail(ErrorKind::usage, "which rows? Give --tag TAG, --segment N, --row-range FIRST-LAST or --rows FILE");
     check_rows(*request);
     run_remove(*request, session);
