@@ -83,6 +83,15 @@ TEST_F(Tags, AreRefusedTwiceBeforeAnyWork) {
   EXPECT_EQ(verified_rows(store_), rows_);
 }
 
+TEST_F(Tags, ThatAreNoWordsAreNeverWritten) {
+  expect_untouched(ErrorKind::usage, {"tag 'a b' is not a tag"},
+                   [&] { append_rows(sample_rows(3, 9, 1100), store_, tagged("a b")); });
+  expect_error(ErrorKind::usage, {"tag 'a b' is not a tag"},
+               [&] { pack_rows(sample_rows(3), folder_ / "other", tagged("a b")); });
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "other"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "other.partial"));
+}
+
 TEST_F(Tags, OfAnAppendThatFailedCanBeUsedAgain) {
   const std::atomic<bool> stop = true;
   write_file(folder_ / "more.svm", text_of(sample_rows(300, 8)));

@@ -23,6 +23,11 @@ std::span<const unsigned char> bytes_of(std::string_view text) {
   return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
 }
 
+// A store with any other tag could not be read.
+void expect_word(const std::string& tag) {
+  if (!tag.empty() && !Tag::read(tag)) fail(ErrorKind::usage, "`tag` '{}' is not {}", tag, Tag::what());
+}
+
 }  // namespace
 
 StoreWriter::StoreWriter(const std::string& path)
@@ -43,6 +48,7 @@ std::unique_ptr<StoreWriter> StoreWriter::open_existing(const std::string& path,
 }
 
 std::unique_ptr<StoreWriter> StoreWriter::append_to(const std::string& path, const std::string& tag) {
+  expect_word(tag);
   std::unique_ptr<StoreWriter> writer = open_existing(path, "appending");
   if (!tag.empty()) expect_new_tag(writer->info_, path, tag);
   writer->tag_ = tag;
@@ -192,6 +198,7 @@ void StoreWriter::discard() noexcept {
 std::string source_line(const StoreInfo& info) { return fmt::format("\nstore {:016x}\n", info.id); }
 
 void StoreWriter::begin(const StoreOptions& options, FeatureMap features, unsigned width_set, uint64_t fingerprint) {
+  expect_word(options.tag);
   set_layout(options);
   measured_ = options.measured;
   source_ = options.source;
