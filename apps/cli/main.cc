@@ -125,6 +125,7 @@ int run(int count, char** words) {
   add_append(parser, session);
   add_remove(parser, session);
   add_compact(parser, session);
+  add_snapshot(parser, session);
   add_unpack(parser, session);
   add_info(parser, session);
   add_verify(parser, session);

@@ -401,6 +401,12 @@ void rename_path(const std::string& from, const std::string& to) {
     fail_io("give its final name to", from);
 }
 
+bool link_file(const std::string& from, const std::string& to) {
+  if (permitted(Call::link, from, 0, nullptr, to) && ::link(from.c_str(), to.c_str()) == 0) return true;
+  if (errno == EXDEV || errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK) return false;
+  fail_io("make another name for", from);
+}
+
 void sync_directory(const std::string& path) {
   const int descriptor =
       permitted(Call::sync_directory, path) ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;

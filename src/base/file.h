@@ -98,6 +98,8 @@ void remove_quietly(const std::string& path) noexcept;
 void remove_empty_directory(const std::string& path) noexcept;
 std::vector<std::string> list_directory(const std::string& path);
 void rename_path(const std::string& from, const std::string& to);
+// A second name for the same bytes (a hard link). False: the file system of `to` is another one, or has no such links.
+bool link_file(const std::string& from, const std::string& to);
 void sync_directory(const std::string& path);
 struct FileStamp {
   uint64_t bytes = 0;
@@ -138,11 +140,12 @@ struct FileCall {
     make_directory,
     sync_directory,
     lock,
-    list
+    list,
+    link
   };
   Kind kind;
   std::string path;
-  std::string target = {};  // rename: the new name
+  std::string target = {};  // rename, link: the new name
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };

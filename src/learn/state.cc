@@ -31,6 +31,12 @@ std::vector<ChunkPlace> places_of(const Store& store) {
   return places;
 }
 
+std::vector<uint64_t> checksums_of(const Store& store) {
+  std::vector<uint64_t> checksums;
+  for (const ChunkInfo& chunk : store.chunks()) checksums.push_back(chunk.checksum);
+  return checksums;
+}
+
 std::vector<Remedy> state_remedies() {
   return {say("train that model with `keep_state`"), say("use `solver` newton, which needs nothing but the model"),
           leave_out("warm")};
@@ -97,6 +103,7 @@ void StateWriter::commit(const std::string& identity) const {
   StateHeader header{.identity = identity, .chunks = places_of(store_)};
   for (const Task& task : problem_.tasks) header.positives.push_back(task.positive);
   StateHeader::visit_fields(header, to);
+  to("checksums", checksums_of(store_));
   if (has_duals_) copy_array<uint64_t>(scratch("ids"), begin_.back(), "ids", to);
   for (size_t task = 0; task < problem_.tasks.size(); ++task) {
     FieldWriter fields = to.inside(numbered("task", task));

@@ -31,12 +31,13 @@ struct ChunkPlace {
   }
 };
 
-// What a state has beside the arrays of its tasks: "task.3.v", and "task.3.alpha" with "ids" of all rows or, of
-// Pegasos, "task.3.steps".
+// What a state has beside "checksums" and the arrays of its tasks: "task.3.v", and "task.3.alpha" with "ids" of all
+// rows or, of Pegasos, "task.3.steps".
 struct StateHeader {
   std::string identity = {};
   std::vector<int32_t> positives = {};  // one per task
   std::vector<ChunkPlace> chunks = {};
+  std::vector<uint64_t> checksums = {};  // of the chunks; none in a state of an earlier version
 
   static void visit_fields(auto& self, auto&& field) {
     field("identity", self.identity);
@@ -46,6 +47,7 @@ struct StateHeader {
 };
 
 std::vector<ChunkPlace> places_of(const Store& store);
+std::vector<uint64_t> checksums_of(const Store& store);
 
 // MODEL.state
 std::string state_path(const std::string& model);

@@ -19,26 +19,40 @@ class RowMatcher {
  public:
   static constexpr uint64_t kNew = UINT64_MAX;
 
-  RowMatcher(const FieldReader& state, const std::vector<ChunkPlace>& then, const Store& store) : store_(store) {
-    std::map<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>> known;  // first row, rows
+  RowMatcher(const FieldReader& state, const StateHeader& header, const Store& store) : store_(store) {
+    struct Known {
+      uint64_t first_row = 0;
+      uint64_t rows = 0;
+      size_t place = 0;
+    };
+    std::map<std::pair<uint64_t, uint64_t>, Known> known;
     uint64_t row = 0;
-    for (const ChunkPlace& place : then) {
-      known[{place.segment, place.number}] = {row, place.rows};
+    uint64_t newest_segment = 0;
+    for (size_t i = 0; i < header.chunks.size(); ++i) {
+      const ChunkPlace& place = header.chunks[i];
+      known[{place.segment, place.number}] = {row, place.rows, i};
       row += place.rows;
+      newest_segment = std::max(newest_segment, place.segment);
     }
     first_.assign(store.chunks().size(), kNew);
     const std::vector<ChunkPlace> now = places_of(store);
     for (size_t i = 0; i < now.size(); ++i) {
       const auto place = known.find({now[i].segment, now[i].number});
-      if (place == known.end() || place->second.second != now[i].rows) continue;
-      first_[i] = place->second.first;
-      known.erase(place);
+      const bool same =
+          place != known.end() && place->second.rows == now[i].rows &&
+          (header.checksums.empty() || header.checksums[place->second.place] == store.chunks()[i].checksum);
+      if (same) {
+        first_[i] = place->second.first_row;
+        known.erase(place);
+      } else if (now[i].segment <= newest_segment) {
+        other_history_ = true;
+      }
     }
     // Rows of chunks that are no longer there may stand in others: compact keeps their ids.
     for (const auto& [place, rows] : known) {
-      std::vector<uint64_t> ids(rows.second);
-      state.take_part("ids", rows.first, std::span(ids));
-      for (uint64_t i = 0; i < ids.size(); ++i) lost_.emplace_back(ids[i], rows.first + i);
+      std::vector<uint64_t> ids(rows.rows);
+      state.take_part("ids", rows.first_row, std::span(ids));
+      for (uint64_t i = 0; i < ids.size(); ++i) lost_.emplace_back(ids[i], rows.first_row + i);
     }
     std::sort(lost_.begin(), lost_.end());
     found_.assign(lost_.size(), false);
@@ -52,7 +66,7 @@ class RowMatcher {
       return;
     }
     std::fill(places.begin(), places.end(), kNew);
-    if (lost_.empty()) return;
+    if (lost_.empty() || other_history_) return;
     Chunk rows;
     store_.read(chunk, rows);
     for (size_t row = 0; row < places.size(); ++row) {
@@ -76,6 +90,9 @@ class RowMatcher {
   std::vector<uint64_t> first_;                      // by chunk
   std::vector<std::pair<uint64_t, uint64_t>> lost_;  // id, place
   std::vector<bool> found_;
+  // A segment as old as the state is not as it was then: the store went back to a snapshot or a copy, and what was
+  // appended there has the ids of other rows.
+  bool other_history_ = false;
 };
 
 // Row by row, the alphas of one task that stand at these places of the state.
@@ -184,6 +201,10 @@ FieldReader open_state(const std::string& path, const TrainOptions& options, con
   if (const std::string now = state_identity(options, problem); header.identity != now)
     fail(ErrorKind::usage, {say("give the same ones"), leave_out("warm")},
          "`warm`: '{}' does not belong to this store and these options:{}\n", path, differences(header.identity, now));
+  if (state.has("checksums")) {
+    state("checksums", header.checksums);
+    if (header.checksums.size() != header.chunks.size()) state.refuse_value("checksums");
+  }
   uint64_t rows = 0;
   for (const ChunkPlace& chunk : header.chunks)
     rows += checked_size(chunk.rows, format::kMostChunkRows, "the state: a chunk's number of rows");
@@ -243,7 +264,7 @@ WarmStart warm_start(const std::string& path, const TrainOptions& options, const
   const auto share_of = [&](uint32_t chunk) {
     return static_cast<double>(chunk) / static_cast<double>(store.chunks().size());
   };
-  RowMatcher finder(state, header.chunks, store);
+  RowMatcher finder(state, header, store);
   std::vector<uint64_t> places;
   std::vector<uint32_t> shrunk;  // chunks with rows that were removed
   std::vector<uint32_t> all;

@@ -36,6 +36,7 @@ void touch_everything(const std::string& folder) {
   file.sync();
   file.close();
   rename_path(folder + "/a", folder + "/b");
+  link_file(folder + "/b", folder + "/c");
   sync_directory(folder);
   const File again = File::open_read(folder + "/b");
   std::vector<unsigned char> bytes(3);
@@ -55,8 +56,8 @@ TEST(FileHook, IsToldOfEveryCallInOrder) {
   });
   touch_everything(folder.path());
   EXPECT_EQ(calls, (std::vector<Call>{Call::lock, Call::create, Call::write, Call::write, Call::sync, Call::close,
-                                      Call::rename, Call::sync_directory, Call::open, Call::read, Call::read,
-                                      Call::make_directory, Call::list, Call::remove}));
+                                      Call::rename, Call::link, Call::sync_directory, Call::open, Call::read,
+                                      Call::read, Call::make_directory, Call::list, Call::remove}));
 }
 
 TEST(FileHook, MakesTheNthCallFailWithAnErrorThatNamesThePath) {
@@ -79,7 +80,7 @@ TEST(FileHook, MakesTheNthCallFailWithAnErrorThatNamesThePath) {
     EXPECT_NE(std::string(error->what()).find("'" + path + "'"), std::string::npos) << error->what();
     EXPECT_TRUE(path.starts_with(folder.path()));
   }
-  EXPECT_EQ(calls, 14U);
+  EXPECT_EQ(calls, 15U);
 }
 
 TEST(FileHook, ExplainsAFullDiskAndMissingPermissions) {
@@ -91,6 +92,17 @@ TEST(FileHook, ExplainsAFullDiskAndMissingPermissions) {
     const auto error = error_of([&] { File::create(folder / "f", "").write_at(bytes_of("x"), 0); });
     ASSERT_TRUE(error);
     EXPECT_NE(std::string(error->what()).find(words), std::string::npos) << error->what();
+  }
+}
+
+TEST(FileHook, ToldThatADiskHasNoLinksIsNoError) {
+  const Folder folder;
+  test::write_file(folder / "a", "x");
+  for (const int number : {EXDEV, EPERM, EOPNOTSUPP, EMLINK}) {
+    const Hooked hooked(
+        [&](const FileCall& call) { return FileVerdict{.error = call.kind == Call::link ? number : 0}; });
+    EXPECT_FALSE(link_file(folder / "a", folder / "b"));
+    EXPECT_EQ(path_kind(folder / "b"), PathKind::absent);
   }
 }
 

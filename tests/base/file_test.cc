@@ -137,6 +137,19 @@ TEST(File, RemovesAFileThatMayBeGoneAlready) {
   EXPECT_NO_THROW(remove_file(folder / "f"));
 }
 
+TEST(File, CanHaveTwoNames) {
+  const Folder folder;
+  test::write_file(folder / "f", "x");
+  EXPECT_TRUE(link_file(folder / "f", folder / "g"));
+  EXPECT_TRUE(same_file(folder / "f", folder / "g"));
+  remove_file(folder / "f");
+  EXPECT_EQ(test::read_file(folder / "g"), "x");
+  test::write_file(folder / "other", "precious");
+  EXPECT_THAT([&] { link_file(folder / "g", folder / "other"); }, fails_with(ErrorKind::io, folder / "g"));
+  EXPECT_EQ(test::read_file(folder / "other"), "precious");
+  EXPECT_THAT([&] { link_file(folder / "absent", folder / "h"); }, fails_with(ErrorKind::io, folder / "absent"));
+}
+
 TEST(File, IsNotCreatedThroughALinkUnlessTheUserNamedIt) {
   const Folder folder;
   test::write_file(folder / "victim", "precious");

@@ -63,7 +63,7 @@ load helpers
 @test "remove must be told what, and of one kind" {
   linblock pack good.svm -o s -q
   run linblock remove s
-  expect 2 "--segment N or --rows FILE"
+  expect 2 "--segment N, --row-range FIRST-LAST or --rows FILE"
   run linblock remove s --segment last
   expect 2 "--segment 'last' is not a whole number from 0"
   run linblock remove s --segment 1 --rows ids

@@ -81,7 +81,11 @@ END
   run linblock remove s --rows 1
   expect 2 "--rows '1' is no file with one row id a line" "printf '%s\n' 1 | linblock remove s --rows -"
   run linblock remove s --rows 0-1
+  expect 2 "--rows '0-1' is no file: '--row-range 0-1' removes the rows with these ids"
+  run linblock remove s --rows 0:1
   expect 2 "'seq 0 1 | linblock remove s --rows -'"
+  run linblock remove s --rows 1,0-1
+  expect 2 "'printf '%s\n' 1 0-1 | linblock remove s --rows -'"
   run linblock remove s --rows absent
   expect 3 "'absent' does not exist"
   echo 1 >7

@@ -1,20 +1,22 @@
 // Any bytes as a MANIFEST: refused as damaged, or a store that is written and read again as the same. After a first
-// byte of 'j' the rest is the JSON, and the line with its checksum is made here: else no change would get past it.
+// byte of 'j' (version 1) or 'k' (version 2) the rest is the JSON, and the line with its checksum is made here: else no
+// change would get past it.
 #include <fmt/format.h>
 
 #include "base/checksum.h"
 #include "base/error.h"
 #include "files.h"
 #include "store/core/manifest.h"
+#include "store/core/tags.h"
 
 namespace {
 
 using namespace linblock;
 using namespace linblock::fuzz;
 
-std::string with_first_line(std::string_view json) {
+std::string with_first_line(std::string_view json, uint32_t version) {
   const uint64_t sum = checksum({reinterpret_cast<const unsigned char*>(json.data()), json.size()});
-  return fmt::format("{} {} {:016x} {}\n", format::kManifestMagic, format::kVersion, sum, json.size()).append(json);
+  return fmt::format("{} {} {:016x} {}\n", format::kManifestMagic, version, sum, json.size()).append(json);
 }
 
 // What a reader computes from numbers that anybody may have written.
@@ -24,6 +26,14 @@ void use(const StoreInfo& info, const std::string& store) {
   require(info.forest.contrast() >= 0 && info.forest.contrast() <= 1);
   require(info.physical_rows() >= info.rows && info.new_segment_number() > 0);
   info.bytes();
+  require(info.tags.empty() == (manifest_version(info) == format::kVersion));
+  if (wrong_tags(info) == nullptr)
+    for (const TaggedRows& tagged : info.tags) {
+      require(tagged.rows > 0 && tagged.end() <= info.next_row_id && find_tag(info, tagged.tag) == &tagged);
+      TagCounts counts(info.tags);
+      counts.add(tagged.end() - 1);
+      require(counts.rows()[static_cast<size_t>(&tagged - info.tags.data())] == 1);
+    }
   require(!has_leftovers(store, info));
 }
 
@@ -38,7 +48,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   static const MemoryDirectory store;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  write_file(manifest_path(store.path()), bytes[0] == 'j' ? with_first_line(bytes.substr(1)) : std::string(bytes));
+  const std::string made = bytes[0] == 'j'   ? with_first_line(bytes.substr(1), format::kVersion)
+                           : bytes[0] == 'k' ? with_first_line(bytes.substr(1), format::kTaggedManifest)
+                                             : std::string(bytes);
+  write_file(manifest_path(store.path()), made);
   try {
     const StoreInfo info = read_manifest(store.path());
     use(info, store.path());

@@ -17,6 +17,7 @@ ERRORS = {
     "fsync": ["ENOSPC", "EIO", "EDQUOT", "EINTR"],
     "rename": ["ENOSPC", "EIO", "EDQUOT"],
     "renameat2": ["ENOSPC", "EIO", "EDQUOT"],
+    "link": ["ENOSPC", "EIO", "EDQUOT"],
     "unlink": ["EIO"],
     "rmdir": ["EIO"],
     "mkdir": ["ENOSPC", "EIO", "EDQUOT"],

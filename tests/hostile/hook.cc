@@ -19,8 +19,9 @@ namespace linblock {
 
 namespace {
 
-constexpr std::array<const char*, 12> kKinds = {"open",   "create", "read",           "write",          "sync", "close",
-                                                "rename", "remove", "make_directory", "sync_directory", "lock", "list"};
+constexpr std::array<const char*, 13> kKinds = {"open",  "create", "read",   "write",          "sync",
+                                                "close", "rename", "remove", "make_directory", "sync_directory",
+                                                "lock",  "list",   "link"};
 
 struct Breaking {
   std::string action;

@@ -48,6 +48,10 @@ def few_segments(name):
     return lambda folder: len(manifests.read(folder / name)["segments"]) < 2
 
 
+def has_tag(name, tag, wanted):
+    return lambda folder: (tag in [one["tag"] for one in manifests.read(folder / name).get("tags", [])]) == wanted
+
+
 def train(name, options, needs=("s",), data="s", training=TRAINING, **more):
     return Job(name, f"train {data} -o m {training} {options}", needs, models=("m",), **more)
 
@@ -62,6 +66,11 @@ JOBS = [
         stores=("s",)),
     Job("remove a segment", "remove grown --segment 2", ("grown",), done=few_segments("grown"),
         after=("compact grown",), stores=("grown",)),
+    Job("append with a tag", "append tagged more.svm --tag new --memory 16M", ("tagged", "more.svm"),
+        done=has_tag("tagged", "new", True), after=("compact tagged",), stores=("tagged",)),
+    Job("remove a tag", "remove tagged --tag old --threads 2", ("tagged",), done=has_tag("tagged", "old", False),
+        after=("compact tagged",), stores=("tagged",)),
+    Job("snapshot", "snapshot grown made", ("grown",), done=is_store("made"), stores=("grown", "made")),
     Job("compact", "compact grown --memory 16M --threads 2", ("grown",), stores=("grown",)),
     Job("transpose", "transpose s --memory 16M --threads 2", ("s",), stores=("s",)),
     Job("transpose again", "transpose grown --memory 16M", ("grown",), stores=("grown",)),
@@ -133,6 +142,9 @@ def build_inputs(bench, folder: pathlib.Path):
     run(f"train s -o old --inner 2 --loss hinge --cost 0.001 --calibrate 0.4 {TRAINING}")
     for line in ("transpose grown", "index grown --memory 16M", "append grown more.svm", "remove grown --rows ids"):
         run(line)
+    run(f"pack a.svm -o tagged --tag first {PACKING}")
+    run("append tagged more.svm --tag old --memory 16M")
+    run("compact tagged --memory 16M")  # so that rows leave by their ids
     build_changed_text(bench, folder)
 
 

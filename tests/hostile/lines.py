@@ -13,6 +13,7 @@ TEMPLATES = [
     "pack in/a.svm in/b.svm -o OUT --weights weights", "info s", "info s --json", "verify s", "verify planted",
     "unpack s -o OUT", "unpack s -o OUT --weights OUT", "append s in/b.svm", "append planted in/b.svm",
     "append s in/bad.svm --max-bad-rows 9 --rejects OUT", "remove s --rows ids", "remove planted --rows ids",
+    "append s in/b.svm --tag new", "remove s --row-range 1-3", "remove s --tag new", "snapshot s OUT", "snapshot planted OUT",
     "remove planted --segment 2", "compact planted", "transpose s", "transpose planted --force", "index c",
     "train s -o OUT --inner 2", "train in/a.svm -o OUT --inner 2", "train s -o OUT --inner 2 --checkpoint OUT",
     "train in/a.svm -o OUT --inner 2 --store OUT", "train s -o OUT --keep-state --inner 2",

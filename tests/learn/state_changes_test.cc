@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "store/core/compact.h"
+#include "store/core/store_snapshot.h"
 #include "support/state.h"
 
 namespace linblock {
@@ -75,6 +76,38 @@ TEST_P(StateOf, FindsRowsThatCompactHasMoved) {
   EXPECT_EQ(start.gone_rows, 45U);
   EXPECT_TRUE(start.recomputed);
   expect_like_cold();
+}
+
+// The store goes back to a snapshot, and other rows are appended under the segment number and the ids of those before.
+TEST_P(StateOf, DoesNotTakeOtherRowsForThoseBeforeARollBack) {
+  pack(rows(500, 8));
+  snapshot_store(store_, folder_ / "before");
+  append(rows(50, 9));
+  keep();
+  const auto roll_back = [&] {
+    std::filesystem::remove_all(store_);
+    snapshot_store(folder_ / "before", store_);
+    next_id_ = 500;
+  };
+  roll_back();
+  append(rows(50, 77));
+  WarmStart start = expect_weights_of_duals();
+  EXPECT_EQ(start.known_rows, 500U);
+  EXPECT_EQ(start.new_rows, 50U);
+  EXPECT_EQ(start.gone_rows, 50U);
+  expect_like_cold();
+  roll_back();
+  append(rows(7, 78));
+  append(rows(43, 79));
+  start = expect_weights_of_duals();
+  EXPECT_EQ(start.known_rows, 500U);
+  EXPECT_EQ(start.new_rows, 50U);
+  expect_like_cold();
+  roll_back();
+  append(rows(50, 9));  // the same rows after all
+  start = expect_weights_of_duals();
+  EXPECT_EQ(start.known_rows, 550U);
+  EXPECT_FALSE(start.recomputed);
 }
 
 TEST_P(StateOf, LetsGoOfADroppedSegment) {

@@ -331,8 +331,7 @@ TEST_F(Remove, RefusesToLeaveNoRows) {
   remove(every_nth(1, 1, 4000));
   EXPECT_EQ(verified_rows(store_), std::vector<OwnedRow>{rows_[0]});
   expect_untouched(ErrorKind::input, {store_, "one row"}, [&] { remove_segment(store_, 1); });
-  remove_segment(store_, 2);
-  EXPECT_EQ(verified_rows(store_), std::vector<OwnedRow>{rows_[0]});
+  EXPECT_EQ(info().segments.size(), 1U);  // the other has no rows
 }
 
 TEST_F(Remove, RefusesASegmentThatIsNotThere) {

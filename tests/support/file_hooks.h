@@ -11,8 +11,8 @@
 namespace linblock {
 
 inline std::ostream& operator<<(std::ostream& out, const FileCall& call) {
-  constexpr const char* kNames[] = {"open",   "create", "read",           "write",          "sync", "close",
-                                    "rename", "remove", "make_directory", "sync_directory", "lock", "list"};
+  constexpr const char* kNames[] = {"open",   "create",         "read",           "write", "sync", "close", "rename",
+                                    "remove", "make_directory", "sync_directory", "lock",  "list", "link"};
   return out << kNames[static_cast<int>(call.kind)] << " '" << call.path << "' " << call.target << " at " << call.offset
              << ", " << call.bytes << " bytes";
 }

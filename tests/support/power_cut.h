@@ -108,6 +108,8 @@ class PowerCut {
       add(where->first, where->second, call.kind == Kind::make_directory);
     if (call.kind == Kind::sync && node) nodes_[*node].synced = read_file(call.path);
     if (call.kind == Kind::sync_directory && node) nodes_[*node].synced_names = nodes_[*node].names;
+    if (const auto target = place(call.target); call.kind == Kind::link && node && target)
+      nodes_[target->first].names[target->second] = *node;
     if ((call.kind == Kind::remove || call.kind == Kind::rename) && where && node) {
       nodes_[where->first].names.erase(where->second);
       const auto target = place(call.target);

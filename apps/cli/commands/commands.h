@@ -27,6 +27,7 @@ void add_pack(Parser& parser, Session& session);
 void add_append(Parser& parser, Session& session);
 void add_remove(Parser& parser, Session& session);
 void add_compact(Parser& parser, Session& session);
+void add_snapshot(Parser& parser, Session& session);
 void add_transpose(Parser& parser, Session& session);
 void add_index(Parser& parser, Session& session);
 void add_info(Parser& parser, Session& session);

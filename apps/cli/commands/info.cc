@@ -12,6 +12,7 @@ namespace linblock::cli {
 namespace {
 
 constexpr size_t kShownLabels = 20;
+constexpr size_t kShownTags = 40;
 
 double bytes_per_nonzero(const Store& store) {
   const uint64_t nonzeros = store.info().nonzeros;
@@ -117,6 +118,9 @@ void print_json(const Store& store) {
                         {"chunks", segment.chunks},
                         {"bytes", segment.bytes},
                         {"first_row", segment.first_row}});
+  Json tags = Json::array();
+  for (const TaggedRows& tagged : info.tags)
+    tags.push_back({{"tag", tagged.tag}, {"first_row", tagged.first_row}, {"rows", tagged.rows}});
   Json summary = {{"store", store.path()},
                   {"id", fmt::format("{:016x}", info.id)},
                   {"rows", info.rows},
@@ -131,6 +135,7 @@ void print_json(const Store& store) {
                   {"buckets", info.buckets},
                   {"seed", info.seed},
                   {"segments", segments},
+                  {"tags", tags},
                   {"codec", codec_name(info.codec)},
                   {"codec_reason", info.codec_reason},
                   {"index_base", info.index_base},
@@ -146,6 +151,17 @@ void print_json(const Store& store) {
     summary["columns"] = columns_json(store);
   }
   print_line(summary);
+}
+
+// The newest are at the end, and are never left out.
+void print_tags(const StoreInfo& info) {
+  if (info.tags.empty()) return;
+  fmt::print("  tags        {}\n", grouped(info.tags.size()));
+  const size_t hidden = info.tags.size() > kShownTags ? info.tags.size() - kShownTags : 0;
+  if (hidden > 0) fmt::print("              {} older ones, which --json lists ...\n", grouped(hidden));
+  for (size_t i = hidden; i < info.tags.size(); ++i)
+    fmt::print("    {} {} rows from {} on\n", info.tags[i].tag, grouped(info.tags[i].rows),
+               grouped(info.tags[i].first_row));
 }
 
 void print_text(const Store& store) {
@@ -180,11 +196,12 @@ void print_text(const Store& store) {
   for (const SegmentInfo& segment : info.segments)
     fmt::print("    {:>9} {} rows from {} on, {}\n", segment.number, grouped(segment.rows), grouped(segment.first_row),
                human_bytes(segment.bytes));
+  print_tags(info);
   if (info.axis == Axis::rows) {
     print_columns(store);
     print_index(store);
   }
-  fmt::print("  id          {:016x}, format version {}\n", info.id, format::kVersion);
+  fmt::print("  id          {:016x}, format version {}\n", info.id, manifest_version(info));
 }
 
 }  // namespace

@@ -84,22 +84,26 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
   const double bytes_per_nonzero =
       info.nonzeros == 0 ? 0 : static_cast<double>(store.bytes()) / static_cast<double>(info.nonzeros);
   if (session.json) {
-    const Json summary = {{"store", request.store},
-                          {"rows", report.rows},
-                          {"nonzeros", report.nonzeros},
-                          {"features", info.features()},
-                          {"bad_rows", report.bad_rows},
-                          {"text_bytes", report.text_bytes},
-                          {"bytes", store.bytes()},
-                          {"bytes_per_nonzero", bytes_per_nonzero},
-                          {"codec", codec_name(info.codec)},
-                          {"seconds", seconds},
-                          {"peak_memory_bytes", peak_resident_bytes()}};
+    Json summary = {{"store", request.store},
+                    {"segment", report.segment},
+                    {"first_row", report.first_row},
+                    {"rows", report.rows},
+                    {"nonzeros", report.nonzeros},
+                    {"features", info.features()},
+                    {"bad_rows", report.bad_rows},
+                    {"text_bytes", report.text_bytes},
+                    {"bytes", store.bytes()},
+                    {"bytes_per_nonzero", bytes_per_nonzero},
+                    {"codec", codec_name(info.codec)},
+                    {"seconds", seconds},
+                    {"peak_memory_bytes", peak_resident_bytes()}};
+    if (!request.options.tag.empty()) summary["tag"] = request.options.tag;
     print_line(summary);
   }
-  terminal.say(fmt::format("{} {} rows, {} nonzeros, from {} of text in {:.2f} s ({}/s, {} of memory)",
-                           appending ? "appended" : "packed", grouped(report.rows), grouped(report.nonzeros),
-                           human_bytes(report.text_bytes), seconds,
+  terminal.say(fmt::format("{} {} rows{}, {} nonzeros, from {} of text in {:.2f} s ({}/s, {} of memory)",
+                           appending ? "appended" : "packed", grouped(report.rows),
+                           request.options.tag.empty() ? "" : fmt::format(" with the tag '{}'", request.options.tag),
+                           grouped(report.nonzeros), human_bytes(report.text_bytes), seconds,
                            human_bytes(static_cast<uint64_t>(static_cast<double>(report.text_bytes) / seconds)),
                            human_bytes(peak_resident_bytes())));
   if (report.bad_rows > 0)
@@ -121,6 +125,7 @@ void add_pack(Parser& parser, Session& session) {
   PackOptions& options = request->options;
   command.arguments("INPUT", "svmlight files, plain or gz/bz2/xz/zst/lz4; - is standard input", request->inputs);
   command.required("-o,--output", "STORE", "The store to make, a folder that does not exist yet", request->store);
+  command.settings(settings_in(PackOptions::tag_option(), options));
   add_reading_options(command, *request, session);
   command.settings(settings_in(PackOptions::seed_option(), options));
   command.settings(settings_of(options));

@@ -78,10 +78,12 @@ inline constexpr double kAtCost = 0.2;
 // yet. A loss whose alphas move everywhere is curved next to nowhere, and tells it by what it has now.
 template <Loss L>
 double typical_curvature_of(const L& loss, double cost, double penalty, const RowTerm& term) {
-  if constexpr (!kHasCentres<L> && L::kCurvatureIsTame) return term.curvature;
-  if (term.curvature > 0) return term.curvature;
-  const double most = kHasCentres<L> ? penalty : cost * loss.most_curvature();
-  return (term.alpha == 0 ? kAtZero : kAtCost) * most;
+  double most = penalty;
+  if constexpr (!kHasCentres<L>) {
+    if (L::kCurvatureIsTame) return term.curvature;
+    most = cost * loss.most_curvature();
+  }
+  return term.curvature > 0 ? term.curvature : (term.alpha == 0 ? kAtZero : kAtCost) * most;
 }
 
 }  // namespace linblock

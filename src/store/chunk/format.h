@@ -1,4 +1,4 @@
-// The constants of docs/format.md, version 1, and nothing else.
+// The constants of docs/format.md, and nothing else.
 #pragma once
 
 #include <array>
@@ -8,7 +8,8 @@
 
 namespace linblock::format {
 
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 1;         // of every file but MANIFEST
+inline constexpr uint32_t kTaggedManifest = 2;  // of a MANIFEST that has what version 1 cannot say
 inline constexpr std::string_view kManifestMagic = "linblock-store";
 inline constexpr std::string_view kSegmentMagic = "LBSEGMNT";
 inline constexpr std::string_view kFeatureMagic = "LBFEATUR";
@@ -50,6 +51,7 @@ inline constexpr uint64_t kMostChunkRows = uint64_t{1} << 20;
 inline constexpr size_t kMostLabels = 65536;
 inline constexpr uint32_t kMostBuckets = 4096;
 inline constexpr uint64_t kMostFrequent = (uint64_t{1} << 24) / 4;  // features that are numbered first
+inline constexpr size_t kMostTagBytes = 64;
 inline constexpr uint64_t kMostManifestBytes = uint64_t{1} << 26;
 
 enum class Codec : uint32_t { none = 0, lz4 = 1, zstd = 2, zlib = 3 };

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "store/core/store_files.h"
 
 namespace linblock {
 
@@ -114,6 +115,23 @@ ForestInfo forest_from_json(const Json& json) {
   return forest;
 }
 
+Json tags_to_json(const std::vector<TaggedRows>& tags) {
+  Json list = Json::array();
+  for (const TaggedRows& tagged : tags)
+    list.push_back({{"tag", tagged.tag}, {"first_row", tagged.first_row}, {"ids", tagged.ids}, {"rows", tagged.rows}});
+  return list;
+}
+
+std::vector<TaggedRows> tags_from_json(const Json& json) {
+  std::vector<TaggedRows> tags;
+  for (const Json& entry : json.items())
+    tags.push_back({.tag = entry.at("tag").text(),
+                    .first_row = whole(entry, "first_row"),
+                    .ids = whole(entry, "ids"),
+                    .rows = whole(entry, "rows")});
+  return tags;
+}
+
 Json to_json(const StoreInfo& info) {
   std::string labels;  // as one string: 65,536 of them as JSON values would take megabytes
   for (const auto& [label, rows] : info.labels)
@@ -157,6 +175,7 @@ Json to_json(const StoreInfo& info) {
                        {"rows", info.removed.rows},
                        {"nonzeros", info.removed.nonzeros},
                        {"checksum", hex(info.removed.checksum)}};
+  if (!info.tags.empty()) json["tags"] = tags_to_json(info.tags);
   if (info.axis == Axis::features) {
     json["rows_id"] = hex(info.rows_id);
     json["columns"] = info.columns;
@@ -242,6 +261,7 @@ StoreInfo from_json(const Json& json) {
                     .nonzeros = whole(removed, "nonzeros"),
                     .checksum = from_hex(removed.at("checksum").text())};
   }
+  if (json.contains("tags")) info.tags = tags_from_json(json.at("tags"));
   if (info.axis == Axis::features) {
     info.rows_id = from_hex(json.at("rows_id").text());
     info.columns = whole(json, "columns");
@@ -374,11 +394,16 @@ std::string index_path(const std::string& store) { return store + "/" + format::
 std::string manifest_path(const std::string& store) { return store + "/" + format::kManifestName; }
 std::string features_path(const std::string& store) { return store + "/" + format::kFeaturesName; }
 
+uint32_t manifest_version(const StoreInfo& info) {
+  return info.tags.empty() ? format::kVersion : format::kTaggedManifest;
+}
+
 // The first line, "linblock-store VERSION CHECKSUM BYTES", covers the JSON behind it.
 void write_manifest(const std::string& store, StoreInfo& info) {
   std::string text = to_json(info).dump(1) + "\n";
   info.id = checksum(bytes_of(text));
-  text.insert(0, fmt::format("{} {} {} {}\n", format::kManifestMagic, format::kVersion, hex(info.id), text.size()));
+  text.insert(0,
+              fmt::format("{} {} {} {}\n", format::kManifestMagic, manifest_version(info), hex(info.id), text.size()));
   replace_file(manifest_path(store), bytes_of(text), format::kManifestMagic);
 }
 
@@ -399,13 +424,17 @@ StoreInfo read_manifest(const std::string& store) {
   const std::string magic(format::kManifestMagic);
   if (!head.starts_with(magic + " "))
     fail(ErrorKind::damaged, "'{}' is damaged: it does not begin as a manifest", path);
-  if (!head.starts_with(fmt::format("{} {} ", magic, format::kVersion)))
-    fail(ErrorKind::damaged, "'{}' is damaged, or of a newer format than version {}", path, format::kVersion);
+  uint32_t version = format::kVersion;
+  while (version <= format::kTaggedManifest && !head.starts_with(fmt::format("{} {} ", magic, version))) ++version;
+  if (version > format::kTaggedManifest)
+    fail(ErrorKind::damaged, "'{}' is damaged, or of a newer format than version {}", path, format::kTaggedManifest);
   const uint64_t id = checksum(bytes_of(body));
-  if (head != fmt::format("{} {} {} {}", magic, format::kVersion, hex(id), body.size()))
+  if (head != fmt::format("{} {} {} {}", magic, version, hex(id), body.size()))
     fail(ErrorKind::damaged, "'{}' is damaged: its checksum does not match", path);
   try {
     StoreInfo info = from_json(Json::parse(body));
+    if (manifest_version(info) != version)
+      fail(ErrorKind::damaged, "it says version {}, and what it holds is version {}", version, manifest_version(info));
     info.id = id;
     return info;
   } catch (const JsonError& error) {
@@ -476,18 +505,12 @@ namespace {
 
 std::vector<std::string> leftovers_of(const std::string& store, const StoreInfo& info) {
   std::set<std::string> named;
-  for (const SegmentInfo& segment : info.segments) {
-    named.insert(segment_path(store, segment.number));
-    named.insert(directory_path(store, segment.number));
-  }
-  if (info.removed.rows > 0) named.insert(removed_path(store, info.removed.number));
-  if (info.axis == Axis::features) named.insert(row_facts_path(store, info.row_facts.number));
-  for (const ForestInfo::Trees& file : info.forest.files) named.insert(forest_path(store, file.number));
+  for (const std::string& name : numbered_files(info)) named.insert(name);
   std::vector<std::string> leftovers;
   for (const std::string& name : list_directory(store)) {
     const bool numbered = name.find('-') != std::string::npos;  // and so belongs to one state of the store alone
     const std::string path = fmt::format("{}/{}", store, name);
-    if ((numbered || is_temporary(name)) && !named.contains(path) && is_own_file(store, store_directory(), name))
+    if ((numbered || is_temporary(name)) && !named.contains(name) && is_own_file(store, store_directory(), name))
       leftovers.push_back(path);
   }
   return leftovers;

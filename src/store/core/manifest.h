@@ -32,6 +32,16 @@ struct RemovedInfo {
   uint64_t checksum = 0;
 };
 
+// Rows that came under one tag: their ids are `first_row` and up, `ids` of them.
+struct TaggedRows {
+  std::string tag = {};
+  uint64_t first_row = 0;
+  uint64_t ids = 0;
+  uint64_t rows = 0;  // that are still in the store
+
+  uint64_t end() const { return first_row + ids; }
+};
+
 // What the values of the rows add up to: who trains can foresee from it how hard that will be.
 struct ValueSums {
   double squares = 0;     // of the rows that are there
@@ -119,6 +129,7 @@ struct StoreInfo {
   std::vector<SegmentInfo> segments;
   uint64_t next_segment = 0;  // where newer segments than the last one have been; else 0
   RemovedInfo removed;
+  std::vector<TaggedRows> tags;  // by first_row
   // Columns only: the id of the row store they were made from, how many there are (a column in pieces counts once),
   // and the facts of the rows.
   uint64_t rows_id = 0;
@@ -152,6 +163,8 @@ std::string index_path(const std::string& store);
 std::string manifest_path(const std::string& store);
 std::string features_path(const std::string& store);
 
+// Of MANIFEST: the lowest that can say what this store is.
+uint32_t manifest_version(const StoreInfo& info);
 // Fills in `id` and replaces STORE/MANIFEST.
 void write_manifest(const std::string& store, StoreInfo& info);
 StoreInfo read_manifest(const std::string& store);

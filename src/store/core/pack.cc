@@ -132,6 +132,8 @@ class Packer {
     }
     writer_.commit();
     report_.text_bytes = source_.bytes_read();
+    report_.segment = writer_.info().segments.back().number;
+    report_.first_row = writer_.info().segments.back().first_row;
     return report_;
   }
 
@@ -214,7 +216,8 @@ void Packer::begin_store() {
                      .chunk_bytes = plan_.chunk_bytes,
                      .normalized = options_.normalize,
                      .index_base = options_.index_base,
-                     .source = options_.source};
+                     .source = options_.source,
+                     .tag = options_.tag};
   // Small data in many buckets would be all padding.
   if (whole_input)
     store.buckets = static_cast<uint32_t>(std::clamp<uint64_t>(text_bytes / 2 / plan_.chunk_bytes, 1, plan_.buckets));
@@ -386,7 +389,7 @@ PackReport pack(const std::vector<std::string>& inputs, const std::string& store
 
 PackReport append(const std::vector<std::string>& inputs, const std::string& store, const PackOptions& options,
                   const PackContext& context) {
-  const std::unique_ptr<StoreWriter> writer = StoreWriter::append_to(store);
+  const std::unique_ptr<StoreWriter> writer = StoreWriter::append_to(store, options.tag);
   return Packer(inputs, *writer, options, context).run();
 }
 

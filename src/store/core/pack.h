@@ -10,6 +10,7 @@
 
 #include "base/option.h"
 #include "base/team.h"
+#include "store/core/tags.h"
 
 namespace linblock {
 
@@ -52,6 +53,7 @@ struct PackOptions {
   std::string weights;  // a file with one number a row; empty: none
   uint64_t max_bad_rows = 0;
   std::string rejects;  // where skipped lines go; empty: nowhere
+  std::string tag;      // of the rows; empty: none
   std::string source;   // what SOURCE says, of a store that is made for one training; empty: there is no SOURCE
 
   // How text is read.
@@ -59,6 +61,10 @@ struct PackOptions {
     return std::tuple{option("weights", &PackOptions::weights, "FILE", "File with one row weight per line, from 0 up"),
                       option("max_bad_rows", &PackOptions::max_bad_rows, "N", "Skip up to N lines that cannot be read"),
                       option("rejects", &PackOptions::rejects, "FILE", "Where to save the skipped lines")};
+  }
+  static constexpr auto tag_option() {
+    return std::tuple{option_as<Tag>("tag", &PackOptions::tag, "TAG",
+                                     "Tag of these rows, such as a date; 'linblock remove' takes it")};
   }
   // Training has its own seed.
   static constexpr auto seed_option() {
@@ -97,11 +103,14 @@ struct PackReport {
   uint64_t nonzeros = 0;
   uint64_t bad_rows = 0;
   uint64_t text_bytes = 0;  // as read from disk
+  uint64_t segment = 0;     // that they became
+  uint64_t first_row = 0;   // the id of the first; the others follow
 };
 
 PackReport pack(const std::vector<std::string>& inputs, const std::string& store, const PackOptions& options,
                 const PackContext& context = {});
-// A new segment. The store's own options hold; of `options` only memory, team, weights and bad rows count.
+// A new segment. The store's own options hold; of `options` only memory, team, weights, bad rows and tag
+// count.
 PackReport append(const std::vector<std::string>& inputs, const std::string& store, const PackOptions& options,
                   const PackContext& context = {});
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "store/columns/row_facts.h"
 #include "store/core/removed_rows.h"
+#include "store/core/tags.h"
 #include "store/index/metric_forest.h"
 
 namespace linblock {
@@ -44,6 +45,7 @@ void check_sums(const StoreInfo& info, const std::string& path) {
   if (info.axis == Axis::features ? info.columns > info.next_row_id || info.columns > rows
                                   : next_row > info.next_row_id)
     refuse("it has more ids than it says");
+  if (const char* const why = wrong_tags(info)) refuse(why);
   if (info.axis != Axis::rows && removed.rows > 0) refuse("only a store of rows has removed ones");
   if (info.axis == Axis::forest) {
     const auto beside = [](const ForestInfo::Trees& trees, const SegmentInfo& segment) {
@@ -355,6 +357,7 @@ VerifyReport verify(const Store& store, const Team& team, const std::function<vo
   uint64_t bytes = 0;
   std::map<int32_t, uint64_t> labels;
   const StoreInfo& info = store.info();
+  TagCounts tagged(info.tags);
   std::vector<ChunkEnds> ends(store.chunks().size());
   team.run_loops(
       team.size(),
@@ -374,6 +377,7 @@ VerifyReport verify(const Store& store, const Team& team, const std::function<vo
           for (size_t row = 0; row < chunk.rows(); ++row) {
             if (chunk.removed(row)) continue;
             ++labels[chunk.label(row)];
+            tagged.add(chunk.id(row));
             ++rows;
             nonzeros += chunk.nonzeros(row);
           }
@@ -389,6 +393,10 @@ VerifyReport verify(const Store& store, const Team& team, const std::function<vo
          nonzeros, info.nonzeros);
   if (labels != info.labels)
     fail(ErrorKind::damaged, "'{}' is damaged: the rows have other labels than it says", manifest_path(store.path()));
+  for (size_t i = 0; i < info.tags.size(); ++i)
+    if (tagged.rows()[i] != info.tags[i].rows)
+      fail(ErrorKind::damaged, "'{}' is damaged: {} rows have the tag '{}' instead of {}", manifest_path(store.path()),
+           tagged.rows()[i], info.tags[i].tag, info.tags[i].rows);
   if (info.axis == Axis::forest) {
     check_forest(MetricForest::open_pages(Store::open(store.path())));
     return {.chunks = store.chunks().size(), .rows = rows, .bytes = store.bytes()};

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "store/core/store.h"
+#include "store/core/tags.h"
 
 namespace linblock {
 
@@ -22,51 +23,15 @@ std::span<const unsigned char> bytes_of(std::string_view text) {
   return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
 }
 
-bool holds_manifest(const std::string& path) { return path_kind(manifest_path(path)) == PathKind::file; }
-
-// In a directory that nobody sees before it is renamed.
-void write_new(const std::string& path, std::span<const unsigned char> bytes, std::string_view beginning) {
-  File file = File::create(path, beginning);
-  file.write_at(bytes, 0);
-  file.sync();
-  file.close();
+// A store with any other tag could not be read.
+void expect_word(const std::string& tag) {
+  if (!tag.empty() && !Tag::read(tag)) fail(ErrorKind::usage, "`tag` '{}' is not {}", tag, Tag::what());
 }
 
 }  // namespace
 
-StoreWriter::StoreWriter(const std::string& path) : path_(path) {
-  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
-  folder_ = partial_path(path_);
-  switch (path_kind(path_)) {
-    case PathKind::absent: break;
-    case PathKind::directory:
-      if (holds_manifest(path_))
-        fail(ErrorKind::usage, {say("remove it"), say("choose another name"), say("add rows with 'linblock append'")},
-             "'{}' exists already", path_);
-      fail(ErrorKind::usage, "'{}' is a directory and not a store: choose another name for the store", path_);
-    default: fail(ErrorKind::usage, "'{}' exists and is not a directory: choose another name for the store", path_);
-  }
-  if (is_link(path_))
-    fail(ErrorKind::usage, "'{}' is a symbolic link that leads nowhere: choose another name for the store", path_);
-  if (path_.ends_with(partial_path("")))
-    fail(ErrorKind::usage, "'{}' is how linblock names an unfinished store: choose another name", path_);
-  if (holds_manifest(parent_directory(path_)))
-    fail(ErrorKind::usage, "'{}' is in a store, where only linblock's own files belong: choose another place", path_);
-  const bool created = path_kind(folder_) == PathKind::absent;
-  if (created) make_directory(folder_);
-  try {
-    expect_own(folder_, store_directory(), {say("move it away"), say("choose another name for the store")});
-    lock_.emplace(FileLock::acquire(folder_ + "/" + format::kLockName, "packing", path_));
-    remove_own_files(folder_, store_directory(), format::kLockName);
-  } catch (...) {
-    // Without the lock, another writer may have come first: what it has there is not ours to remove.
-    if (lock_)
-      discard();
-    else if (created)
-      remove_empty_directory(folder_);
-    throw;
-  }
-}
+StoreWriter::StoreWriter(const std::string& path)
+    : path_(new_store_path(path)), folder_(partial_path(path_)), lock_(lock_partial(path_, "packing")) {}
 
 std::unique_ptr<StoreWriter> StoreWriter::open_existing(const std::string& path, std::string_view purpose) {
   expect_rows(read_manifest(path), path);  // a path that is no store is refused before a lock is put there
@@ -82,8 +47,11 @@ std::unique_ptr<StoreWriter> StoreWriter::open_existing(const std::string& path,
   return writer;
 }
 
-std::unique_ptr<StoreWriter> StoreWriter::append_to(const std::string& path) {
+std::unique_ptr<StoreWriter> StoreWriter::append_to(const std::string& path, const std::string& tag) {
+  expect_word(tag);
   std::unique_ptr<StoreWriter> writer = open_existing(path, "appending");
+  if (!tag.empty()) expect_new_tag(writer->info_, path, tag);
+  writer->tag_ = tag;
   writer->start_segment();
   return writer;
 }
@@ -220,9 +188,8 @@ void StoreWriter::discard() noexcept {
       if (path_kind(manifest_path(folder_)) != PathKind::absent) return;
       remove(features_path(folder_));
       if (made_folder_) remove_empty_directory(folder_);
-    } else if (path_kind(folder_) == PathKind::directory) {
-      remove_own_files(folder_, store_directory());
-      remove_empty_directory(folder_);
+    } else {
+      discard_partial(path_);
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch)
   }
@@ -231,9 +198,11 @@ void StoreWriter::discard() noexcept {
 std::string source_line(const StoreInfo& info) { return fmt::format("\nstore {:016x}\n", info.id); }
 
 void StoreWriter::begin(const StoreOptions& options, FeatureMap features, unsigned width_set, uint64_t fingerprint) {
+  expect_word(options.tag);
   set_layout(options);
   measured_ = options.measured;
   source_ = options.source;
+  tag_ = options.tag;
   info_.width_set = width_set;
   info_.index_base = options.index_base == 0 ? 0 : 1;
   features_ = std::move(features);
@@ -449,6 +418,8 @@ void StoreWriter::commit() {
   info_.rows += segment_.rows;
   info_.nonzeros += segment_.nonzeros;
   info_.segments.push_back(segment_);
+  if (!tag_.empty())
+    info_.tags.push_back({.tag = tag_, .first_row = segment_.first_row, .ids = segment_.rows, .rows = segment_.rows});
   info_.next_segment = 0;
   if (appending_) {
     sync_directory(folder_);

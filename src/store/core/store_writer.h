@@ -19,6 +19,7 @@
 #include "store/chunk/feature_map.h"
 #include "store/chunk/row_encoder.h"
 #include "store/core/manifest.h"
+#include "store/core/new_store.h"
 
 namespace linblock {
 
@@ -33,10 +34,8 @@ struct StoreOptions {
   int index_base = -1;        // -1: 0 if index 0 occurs, else 1
   std::string measured = {};  // what BUILT is to say: it is beside the store, and not part of what the store is
   std::string source = {};    // what SOURCE is to say of the text; empty: there is no such file
+  std::string tag = {};       // of the rows; empty: none
 };
-
-// Where a new store is written; a rename makes it visible.
-inline std::string partial_path(const std::string& store) { return store + ".partial"; }
 
 // How SOURCE ends: with the contents that the store had when it was made.
 std::string source_line(const StoreInfo& info);
@@ -47,8 +46,8 @@ class StoreWriter {
  public:
   // Takes a folder beside `path`, locked against other writers; what a killed writer left there is removed.
   explicit StoreWriter(const std::string& path);
-  // A new segment of an existing store, under its options and its feature map.
-  static std::unique_ptr<StoreWriter> append_to(const std::string& path);
+  // A new segment of an existing store, under its options and its feature map. A tag that it has is refused.
+  static std::unique_ptr<StoreWriter> append_to(const std::string& path, const std::string& tag = {});
   // A new segment that takes the place of all others; its rows come with their ids.
   static std::unique_ptr<StoreWriter> rewrite(const std::string& path);
   // Deletes the files that a killed writer left in a store, or in its columns or index, where there is nothing else to
@@ -136,6 +135,7 @@ class StoreWriter {
   StoreInfo info_;
   std::string measured_;
   std::string source_;
+  std::string tag_;
   FeatureMap features_;
   std::unique_ptr<RowEncoder> encoder_;
   EncodedRows single_;  // for add()
