@@ -1,5 +1,6 @@
 // Any bytes as a MANIFEST: refused as damaged, or a store that is written and read again as the same. After a first
-// byte of 'j' the rest is the JSON, and the line with its checksum is made here: else no change would get past it.
+// byte of 'j' (version 1) or 'k' (version 2) the rest is the JSON, and the line with its checksum is made here: else no
+// change would get past it.
 #include <fmt/format.h>
 
 #include "base/checksum.h"
@@ -12,9 +13,17 @@ namespace {
 using namespace linblock;
 using namespace linblock::fuzz;
 
-std::string with_first_line(std::string_view json) {
+std::string with_first_line(std::string_view json, uint32_t version) {
   const uint64_t sum = checksum({reinterpret_cast<const unsigned char*>(json.data()), json.size()});
-  return fmt::format("{} {} {:016x} {}\n", format::kManifestMagic, format::kVersion, sum, json.size()).append(json);
+  return fmt::format("{} {} {:016x} {}\n", format::kManifestMagic, version, sum, json.size()).append(json);
+}
+
+std::string file_of(std::string_view bytes) {
+  switch (bytes[0]) {
+    case 'j': return with_first_line(bytes.substr(1), format::kVersion);
+    case 'k': return with_first_line(bytes.substr(1), format::kManifestVersion);
+    default: return std::string(bytes);
+  }
 }
 
 // What a reader computes from numbers that anybody may have written.
@@ -24,6 +33,8 @@ void use(const StoreInfo& info, const std::string& store) {
   require(info.forest.contrast() >= 0 && info.forest.contrast() <= 1);
   require(info.physical_rows() >= info.rows && info.new_segment_number() > 0);
   info.bytes();
+  for (const auto& [label, rows] : info.labels)
+    require(info.label_names.empty() || info.label_names.find(info.label_names.show(label)) == label);
   require(!has_leftovers(store, info));
 }
 
@@ -38,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   static const MemoryDirectory store;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  write_file(manifest_path(store.path()), bytes[0] == 'j' ? with_first_line(bytes.substr(1)) : std::string(bytes));
+  write_file(manifest_path(store.path()), file_of(bytes));
   try {
     const StoreInfo info = read_manifest(store.path());
     use(info, store.path());

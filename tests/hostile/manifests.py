@@ -12,7 +12,8 @@ def read(store: pathlib.Path) -> dict:
 
 
 def write_body(store: pathlib.Path, body: bytes):
-    head = f"linblock-store 1 {xxhash.xxh3_64_hexdigest(body)} {len(body)}\n"
+    version = 2 if b'"label_names"' in body else 1
+    head = f"linblock-store {version} {xxhash.xxh3_64_hexdigest(body)} {len(body)}\n"
     (store / "MANIFEST").write_bytes(head.encode() + body)
 
 

@@ -151,6 +151,7 @@ Json to_json(const StoreInfo& info) {
   if (info.values)
     json["values"] = {
         {"squares", info.values->squares}, {"negative", info.values->negative}, {"content", hex(info.values->content)}};
+  if (!info.label_names.empty()) json["label_names"] = info.label_names.text();
   if (info.next_segment > 0) json["next_segment"] = info.next_segment;
   if (info.removed.number > 0)
     json["removed"] = {{"number", info.removed.number},
@@ -232,6 +233,12 @@ StoreInfo from_json(const Json& json) {
   info.frequent_features = whole(json, "frequent_features", format::kMostFrequent);
   info.features_checksum = from_hex(json.at("features_checksum").text());
   info.labels = labels_from(json.at("labels").text());
+  if (json.contains("label_names")) {
+    info.label_names = LabelNames::from_text(json.at("label_names").text());
+    for (const auto& [label, rows] : info.labels)
+      if (label < 0 || static_cast<size_t>(label) >= info.label_names.size())
+        fail(ErrorKind::damaged, "its label {} has no name", label);
+  }
   for (const Json& entry : json.at("segments").items()) info.segments.push_back(segment_from_json(entry));
   if (json.contains("values")) info.values = values_from_json(json.at("values"));
   if (json.contains("next_segment")) info.next_segment = whole(json, "next_segment");
@@ -374,11 +381,16 @@ std::string index_path(const std::string& store) { return store + "/" + format::
 std::string manifest_path(const std::string& store) { return store + "/" + format::kManifestName; }
 std::string features_path(const std::string& store) { return store + "/" + format::kFeaturesName; }
 
+uint32_t manifest_version(const StoreInfo& info) {
+  return info.label_names.empty() ? format::kVersion : format::kManifestVersion;
+}
+
 // The first line, "linblock-store VERSION CHECKSUM BYTES", covers the JSON behind it.
 void write_manifest(const std::string& store, StoreInfo& info) {
   std::string text = to_json(info).dump(1) + "\n";
   info.id = checksum(bytes_of(text));
-  text.insert(0, fmt::format("{} {} {} {}\n", format::kManifestMagic, format::kVersion, hex(info.id), text.size()));
+  text.insert(0,
+              fmt::format("{} {} {} {}\n", format::kManifestMagic, manifest_version(info), hex(info.id), text.size()));
   replace_file(manifest_path(store), bytes_of(text), format::kManifestMagic);
 }
 
@@ -399,13 +411,18 @@ StoreInfo read_manifest(const std::string& store) {
   const std::string magic(format::kManifestMagic);
   if (!head.starts_with(magic + " "))
     fail(ErrorKind::damaged, "'{}' is damaged: it does not begin as a manifest", path);
-  if (!head.starts_with(fmt::format("{} {} ", magic, format::kVersion)))
-    fail(ErrorKind::damaged, "'{}' is damaged, or of a newer format than version {}", path, format::kVersion);
+  uint32_t version = format::kVersion;
+  while (version <= format::kManifestVersion && !head.starts_with(fmt::format("{} {} ", magic, version))) ++version;
+  if (version > format::kManifestVersion)
+    fail(ErrorKind::damaged, "'{}' is damaged, or of a newer format than version {}", path, format::kManifestVersion);
   const uint64_t id = checksum(bytes_of(body));
-  if (head != fmt::format("{} {} {} {}", magic, format::kVersion, hex(id), body.size()))
+  if (head != fmt::format("{} {} {} {}", magic, version, hex(id), body.size()))
     fail(ErrorKind::damaged, "'{}' is damaged: its checksum does not match", path);
   try {
     StoreInfo info = from_json(Json::parse(body));
+    if (version != manifest_version(info))
+      fail(ErrorKind::damaged, "it has what version {} has, and calls itself version {}", manifest_version(info),
+           version);
     info.id = id;
     return info;
   } catch (const JsonError& error) {
