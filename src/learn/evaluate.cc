@@ -21,10 +21,11 @@ uint64_t reading_bytes(const Model& model, uint64_t memory_bytes) {
   return std::max(kLeastReadingBytes, memory_bytes > held ? memory_bytes - held : 0);
 }
 
-ExampleOptions options_for(const Model& model, uint64_t memory_bytes, const ReadContext& context) {
+ExampleOptions options_for(const Model& model, uint64_t memory_bytes, LabelNames& names, const ReadContext& context) {
   return {.index_base = model.index_base,
           .normalized = model.normalized,
           .memory_bytes = reading_bytes(model, memory_bytes),
+          .names = &names,
           .context = context};
 }
 
@@ -38,13 +39,26 @@ Decision decide(const Model& model, const Example& example, std::span<double> de
           .predicted = model.label_of(decisions)};
 }
 
+// Words get their codes in the order of the rows, and predictions are made in any order.
+Decision without_label(Decision decision) {
+  decision.label.reset();
+  return decision;
+}
+
 }  // namespace
 
 ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
                         const std::function<void(const Decision&)>& visit, const ReadContext& context) {
+  LabelNames names = model.label_names;
+  return apply_model(model, inputs, memory_bytes, names, visit, context);
+}
+
+ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
+                        LabelNames& names, const std::function<void(const Decision&)>& visit,
+                        const ReadContext& context) {
   ApplyReport report;
   std::vector<double> decisions(model.columns());
-  report.rows = for_each_example(inputs, options_for(model, memory_bytes, context),
+  report.rows = for_each_example(inputs, options_for(model, memory_bytes, names, context),
                                  [&](const Example& example) { visit(decide(model, example, decisions, report)); });
   return report;
 }
@@ -59,7 +73,7 @@ ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, 
   };
   if (are_store(inputs)) {
     const auto add = [&](const Decision& decision) {
-      append(decision, text);
+      append(without_label(decision), text);
       if (text.size() >= kTextBytes) flush(text);
     };
     const ApplyReport report = apply_model(model, inputs, memory_bytes, add, context);
@@ -72,7 +86,7 @@ ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, 
     std::string lines;
     std::vector<double> decisions(model.columns());
     for (size_t i = 0; i < rows.size(); ++i) {
-      append(decide(model, example_of(rows, i), decisions, part), lines);
+      append(without_label(decide(model, example_of(rows, i), decisions, part)), lines);
       if (lines.size() < kTextBytes) continue;
       wait();
       flush(lines);
@@ -82,7 +96,8 @@ ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, 
     report.unknown_features += part.unknown_features;
     flush(lines);
   };
-  report.rows = for_each_piece(inputs, options_for(model, memory_bytes, context), team, work);
+  LabelNames names = model.label_names;
+  report.rows = for_each_piece(inputs, options_for(model, memory_bytes, names, context), team, work);
   return report;
 }
 
@@ -164,7 +179,8 @@ Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, 
       log_loss -= std::log(std::max(share, kLeastProbability));
     }
   };
-  result.report = apply_model(model, inputs, memory_bytes, count, context);
+  result.label_names = model.label_names;
+  result.report = apply_model(model, inputs, memory_bytes, result.label_names, count, context);
   result.auc = area_under_curve(scores);
   if (model.has_probability()) result.log_loss = log_loss / static_cast<double>(result.rows);
   return result;

@@ -74,6 +74,7 @@ std::vector<FoldResult> HeldOutRows::folds() const {
 
 Evaluation HeldOutRows::pooled() const {
   Evaluation result;
+  result.label_names = classes_->label_names;
   for (const Held& held : rows_)
     if (held.fold != kNowhere) result.add(classes_->own_label(held.label), held.predicted);
   return result;

@@ -61,7 +61,7 @@ void run_cv(TrainRequest& request, uint32_t folds, Session& session) {
       session.terminal.say(
           fmt::format("fold {} holds out all rows with label {}, so its model has never seen one: use fewer folds or "
                       "another --seed",
-                      i + 1, label));
+                      i + 1, result.pooled.label_names.show(label)));
   say_result(result.summary, request, session.terminal, seconds);
   warn_if_useless(result.pooled.accuracy(), result.pooled.baseline(), session.terminal);
   if (session.json)

@@ -129,7 +129,7 @@ void add_pack(Parser& parser, Session& session) {
       "  linblock pack day-*.svm.gz -o days.store --memory 64M\n"
       "  zcat big.gz | linblock pack - -o big.store --normalize\n"
       "  linblock pack messy.svm -o messy.store --max-bad-rows 100 --rejects bad.svm\n\n"
-      "A row of svmlight text is 'label index:value index:value ...', a label a whole number. A table of numbers,\n"
+      "A row of svmlight text is 'label index:value index:value ...', a label a number or a word. A table of numbers,\n"
       "its label in the first column (-F, for CSV; without -F for blanks; NR > 1 leaves out a header):\n"
       "  awk -F, 'NR > 1 {printf \"%s\", $1; for (i = 2; i <= NF; i++) if ($i != 0) printf \" %d:%s\", i - 1, $i;\n"
       "           print \"\"}' data.csv | linblock pack - -o data.store");

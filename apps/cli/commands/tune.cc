@@ -70,7 +70,8 @@ std::string simpler_words(const Tuning& tuning) {
 }
 
 // The accuracy of the most frequent label.
-double baseline_of(const StoreInfo& info, const std::optional<int32_t>& positive) {
+double baseline_of(const StoreInfo& info, const PositiveLabel& named) {
+  const std::optional<int32_t> positive = named ? find_label(info, *named) : std::nullopt;
   uint64_t largest = 0;
   for (const auto& [label, rows] : info.labels)
     largest = std::max(largest, positive == label ? std::max(rows, info.rows - rows) : positive ? 0 : rows);

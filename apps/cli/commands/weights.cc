@@ -47,9 +47,9 @@ std::string number(double weight) {
 
 // Of two classes, one column of weights speaks for both.
 std::string title(const Model& model, const ColumnWeights& column) {
-  if (model.columns() > 1) return fmt::format("class {}", column.label);
-  return fmt::format("class {} (above 0) against {} (below 0)", model.labels[0],
-                     model.against_rest ? "all others" : std::to_string(model.labels[1]));
+  if (model.columns() > 1) return fmt::format("class {}", model.label_names.show(column.label));
+  return fmt::format("class {} (above 0) against {} (below 0)", model.label_names.show(model.labels[0]),
+                     model.against_rest ? "all others" : model.label_names.show(model.labels[1]));
 }
 
 std::string table(const Model& model, const std::vector<ColumnWeights>& columns) {
@@ -68,18 +68,20 @@ std::string table(const Model& model, const std::vector<ColumnWeights>& columns)
 std::string csv(const Model& model, const std::vector<ColumnWeights>& columns) {
   std::string text = "class,feature,weight\n";
   for (const ColumnWeights& column : columns) {
-    if (model.bias >= 0) text += fmt::format("{},bias,{}\n", column.label, number(column.bias));
+    const std::string label = model.label_names.show(column.label);  // a name has neither commas nor quotes
+    if (model.bias >= 0) text += fmt::format("{},bias,{}\n", label, number(column.bias));
     for (const FeatureWeight& weight : column.largest)
-      text += fmt::format("{},{},{}\n", column.label, weight.feature, number(weight.weight));
+      text += fmt::format("{},{},{}\n", label, weight.feature, number(weight.weight));
   }
   return text;
 }
 
 std::string json(const Model& model, const std::vector<ColumnWeights>& columns) {
-  Json all = {{"labels", model.labels}, {"features", model.features}, {"index_base", model.index_base}};
+  Json all = {
+      {"labels", model.label_names.json(model.labels)}, {"features", model.features}, {"index_base", model.index_base}};
   all["classes"] = Json::array();
   for (const ColumnWeights& column : columns) {
-    Json one = {{"label", column.label},
+    Json one = {{"label", model.label_names.json(column.label)},
                 {"bias", model.bias >= 0 ? Json(column.bias) : Json(nullptr)},
                 {"nonzeros", column.nonzeros},
                 {"norm", column.norm}};
