@@ -21,11 +21,12 @@ uint64_t reading_bytes(const Model& model, uint64_t memory_bytes) {
   return std::max(kLeastReadingBytes, memory_bytes > held ? memory_bytes - held : 0);
 }
 
-ExampleOptions options_for(const Model& model, uint64_t memory_bytes, LabelNames& names, const ReadContext& context) {
+ExampleOptions options_for(const Model& model, uint64_t memory_bytes, LabelNames* names, const ReadContext& context) {
   return {.index_base = model.index_base,
           .normalized = model.normalized,
           .memory_bytes = reading_bytes(model, memory_bytes),
-          .names = &names,
+          .word_labels = !(names == nullptr ? model.label_names : *names).empty(),
+          .names = names,
           .context = context};
 }
 
@@ -39,10 +40,19 @@ Decision decide(const Model& model, const Example& example, std::span<double> de
           .predicted = model.label_of(decisions)};
 }
 
-// Words get their codes in the order of the rows, and predictions are made in any order.
+// A word without a code: codes follow from the order of the rows, and predictions are made in any order.
 Decision without_label(Decision decision) {
   decision.label.reset();
   return decision;
+}
+
+ApplyReport apply(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes, LabelNames* names,
+                  const std::function<void(const Decision&)>& visit, const ReadContext& context) {
+  ApplyReport report;
+  std::vector<double> decisions(model.columns());
+  report.rows = for_each_example(inputs, options_for(model, memory_bytes, names, context),
+                                 [&](const Example& example) { visit(decide(model, example, decisions, report)); });
+  return report;
 }
 
 }  // namespace
@@ -50,17 +60,13 @@ Decision without_label(Decision decision) {
 ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
                         const std::function<void(const Decision&)>& visit, const ReadContext& context) {
   LabelNames names = model.label_names;
-  return apply_model(model, inputs, memory_bytes, names, visit, context);
+  return apply(model, inputs, memory_bytes, &names, visit, context);
 }
 
 ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
                         LabelNames& names, const std::function<void(const Decision&)>& visit,
                         const ReadContext& context) {
-  ApplyReport report;
-  std::vector<double> decisions(model.columns());
-  report.rows = for_each_example(inputs, options_for(model, memory_bytes, names, context),
-                                 [&](const Example& example) { visit(decide(model, example, decisions, report)); });
-  return report;
+  return apply(model, inputs, memory_bytes, &names, visit, context);
 }
 
 ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes, const Team& team,
@@ -76,7 +82,7 @@ ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, 
       append(without_label(decision), text);
       if (text.size() >= kTextBytes) flush(text);
     };
-    const ApplyReport report = apply_model(model, inputs, memory_bytes, add, context);
+    const ApplyReport report = apply(model, inputs, memory_bytes, nullptr, add, context);
     flush(text);
     return report;
   }
@@ -96,8 +102,7 @@ ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, 
     report.unknown_features += part.unknown_features;
     flush(lines);
   };
-  LabelNames names = model.label_names;
-  report.rows = for_each_piece(inputs, options_for(model, memory_bytes, names, context), team, work);
+  report.rows = for_each_piece(inputs, options_for(model, memory_bytes, nullptr, context), team, work);
   return report;
 }
 

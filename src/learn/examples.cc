@@ -28,8 +28,10 @@ void stop_if_told(const ReadContext& context) {
 
 int32_t code_of(std::string_view name, LabelNames& names) {
   const int32_t code = names.add(name);
-  if (names.size() > 2 * format::kMostLabels)  // those of a model, and as many others
-    fail(ErrorKind::input, "there are more than {} different labels that the model does not know", format::kMostLabels);
+  // Those of a model, and as many others.
+  if (names.size() > 2 * format::kMostLabels || names.bytes() > 2 * format::kMostLabelNames)
+    fail(ErrorKind::input, "the rows have too many different labels that the model does not know: {} so far",
+         names.size());
   return code;
 }
 
@@ -44,10 +46,11 @@ void recode_labels(ParsedRows& rows, LabelNames& names) {
 std::map<int32_t, int32_t> codes_of_store(const Store& store, const ExampleOptions& options) {
   std::map<int32_t, int32_t> codes;
   const StoreInfo& info = store.info();
-  if (!options.word_labels() && !info.label_names.empty())
+  if (options.names == nullptr) return codes;
+  if (!options.word_labels && !info.label_names.empty())
     fail(ErrorKind::input, {say("give the classes numbers in the text, and pack it again")},
          "the labels of '{}' are words, and those that it is compared with are numbers", store.path());
-  if (!options.word_labels()) return codes;
+  if (!options.word_labels) return codes;
   for (const auto& [label, rows] : info.labels) codes[label] = code_of(info.label_names.show(label), *options.names);
   return codes;
 }
@@ -114,7 +117,7 @@ class PiecesOfText {
   void work_on(Claim& claim) {
     const TextPiece& text = claim.text;
     ParsedRows& rows = claim.rows;
-    bool has_codes = !options_.word_labels();
+    bool has_codes = !options_.word_labels || options_.names == nullptr;
     const auto wait = [&] {
       if (!wait_for_turn(claim.number)) throw Abandoned();
       if (!has_codes) recode_labels(rows, *options_.names);
@@ -127,7 +130,7 @@ class PiecesOfText {
     }
     parse_svmlight(
         {text.text.data(), text.size},
-        {.index_zero = options_.index_base == 0, .label_optional = true, .word_labels = options_.word_labels()}, rows);
+        {.index_zero = options_.index_base == 0, .label_optional = true, .word_labels = options_.word_labels}, rows);
     if (!rows.bad().empty()) {
       wait();
       const BadLine& bad = rows.bad().front();

@@ -38,12 +38,11 @@ struct ExampleOptions {
   int index_base = 1;                          // of text: the model's, never a guess from this text
   bool normalized = false;                     // rows are scaled to unit length
   uint64_t memory_bytes = uint64_t{64} << 20;  // for reading: lines, and what decompresses them
-  // Where labels are words: those that are known. Words that the text has besides get the next codes, by first
-  // appearance. Null or without names: labels are numbers.
+  bool word_labels = false;                    // of text: else labels are numbers
+  // Where labels are words: those that are known. Words that the rows have besides get the next codes, by first
+  // appearance. Null: nobody asks for labels, and what they are means nothing.
   LabelNames* names = nullptr;
   ReadContext context = {};
-
-  bool word_labels() const { return names != nullptr && !names->empty(); }
 };
 
 bool is_store(const std::string& path);

@@ -115,6 +115,7 @@ void TestRows::read(const Context& context) {
   const ExampleOptions reading{.index_base = info.index_base,
                                .normalized = info.normalized,
                                .memory_bytes = context.memory_bytes - std::min(context.memory_bytes, held),
+                               .word_labels = !names.empty(),
                                .names = &names,
                                .context = {.observer =
                                                [&](const ReadProgress& done) {

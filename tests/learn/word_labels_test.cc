@@ -209,6 +209,20 @@ TEST_F(WordLabels, ArePredictedTheSameOnAnyNumberOfThreadsWithLabelsAndWithout) 
   EXPECT_TRUE(first.starts_with("ham\nham\nham\nham\nspam\n"));
 }
 
+// Nobody asks for them: there may be as many as there are rows.
+TEST_F(WordLabels, OfRowsToPredictAreNotCounted) {
+  std::string lines;
+  for (int i = 0; i < 140000; ++i) lines += "row-" + std::to_string(i) + "\n";
+  const auto ignore = [](const auto&...) {};
+  EXPECT_EQ(predict(spam_model(), {text(lines)}, kMemory, 1, ignore, ignore).rows, 140000U);
+  EXPECT_THAT([&] { evaluate(spam_model(), {folder_ / "rows.svm"}, kMemory); },
+              fails_with(ErrorKind::input, "too many different labels that the model does not know"));
+  // And in a store they may be words where the model has numbers.
+  write_file(folder_ / "words.svm", "spam 1:1\nham 1:-1\n");
+  pack({folder_ / "words.svm"}, folder_ / "store", small_options());
+  EXPECT_EQ(predict(two_class_model({1}), {folder_ / "store"}, kMemory, 1, ignore, ignore).rows, 2U);
+}
+
 TEST_F(WordLabels, AreComparedByNameInTwoModels) {
   Model other = spam_model();
   other.label_names.clear();
@@ -224,7 +238,14 @@ TEST_F(WordLabels, AreComparedByNameInTwoModels) {
   EXPECT_EQ(changes.changed, 0U);
   EXPECT_EQ(changes.correct_before, 2U);
   EXPECT_EQ(changes.correct_after, 2U);
+  // A number is a word among words.
+  Model words = spam_model();
+  words.label_names.clear();
+  for (const char* name : {"-1", "1"}) words.label_names.add(name);
+  save_model(folder_ / "w", words, kPlainMetadata, 1);
   save_model(folder_ / "c", two_class_model({1}), kPlainMetadata, 1);
+  EXPECT_EQ(difference_of(folder_ / "c", folder_ / "w", 1)[0].cosine, 1);
+  EXPECT_EQ(label_changes(folder_ / "c", folder_ / "w", {text("1 1:1\nspam 1:-1\n")}, kMemory).correct_after, 1U);
   EXPECT_THAT([&] { difference_of(folder_ / "a", folder_ / "c", 1); },
               fails_with(ErrorKind::input, "one has the labels spam, ham, the other 1, -1"));
 }

@@ -35,6 +35,7 @@ constexpr uint64_t kUsualChunk = uint64_t{64} << 10;
 constexpr uint32_t kUsualBuckets = 32;
 constexpr int32_t kNoCode = -1;
 constexpr uint64_t kNamesShare = 4;  // of the memory, for labels that are words: one part in so many
+constexpr uint64_t kMemoryForNames = uint64_t{40} << 20;  // enough for as many and as long names as there may be
 constexpr uint64_t kLineShare = 13;  // a line in all its forms and buffers takes up to so many times its text
 
 // How --memory is shared out. A row passes through text, parsed and encoded form and a chunk, so the longest line is
@@ -383,11 +384,10 @@ void Packer::route(const Piece& piece) {
 
 int32_t Packer::label_code(std::string_view name) {
   const int32_t code = writer_.label_code(name);
-  const uint64_t needed = writer_.info().label_names.memory_bytes();
-  if (needed > plan_.names_bytes)
-    fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(kNamesShare * needed + kProgramBytes))},
-         "the names of {} labels do not fit in `memory` {}", writer_.info().label_names.size(),
-         human_bytes(options_.memory_bytes));
+  const LabelNames& names = writer_.info().label_names;
+  if (names.memory_bytes() > plan_.names_bytes)
+    fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(kMemoryForNames))},
+         "the names of {} labels do not fit in `memory` {}", names.size(), human_bytes(options_.memory_bytes));
   return code;
 }
 
