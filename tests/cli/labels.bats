@@ -13,7 +13,8 @@ two_classes() { three_classes | grep -v eggs; }
 
 @test "pack keeps words, and unpack writes them back" {
   three_classes >words.svm
-  linblock pack words.svm -o s -q
+  run linblock pack words.svm -o s
+  expect 0 "labels are words, as in the first row: spam, ham, eggs"
   [ "$(linblock info s --json | jq -c .labels)" = '{"spam":20,"ham":20,"eggs":20}' ]
   run linblock info s
   expect 0 "spam 20 rows (33.33%)" "format version 2"

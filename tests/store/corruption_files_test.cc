@@ -188,7 +188,7 @@ TEST_F(DamagedFiles, AManifestOfAFutureVersionIsCalledNewer) {
   const std::string manifest = files_.at("MANIFEST");
   const std::string magic = "linblock-store ";
   ASSERT_TRUE(manifest.starts_with(magic + "1 "));
-  for (const char* version : {"2", "10", "4000000000"}) {
+  for (const char* version : {"3", "10", "4000000000"}) {
     put("MANIFEST", magic + version + manifest.substr(magic.size() + 1));
     EXPECT_EQ(damage_overlooked({"MANIFEST", "newer"}, [&] { Store::open(path_); }), "") << version;
   }

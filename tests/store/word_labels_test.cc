@@ -146,12 +146,27 @@ TEST_F(WordLabels, AreRefusedWhereTheyCannotBeANameWithThePlace) {
 }
 
 TEST_F(WordLabels, AreNotTooManyAndNotTooLong) {
+  PackOptions options = small_options();
+  options.memory_bytes = uint64_t{64} << 20;
   std::string text;
   for (size_t i = 0; i <= format::kMostLabels; ++i) text += "w" + std::to_string(i) + "\n";
-  expect_error(ErrorKind::input, {"more than 65536 different labels"}, [&] { pack_text(text); });
+  expect_error(ErrorKind::input, {"more than 65536 different labels"}, [&] { pack_text(text, options); });
   text.clear();
   for (size_t i = 0; i * 250 <= format::kMostLabelNames; ++i) text += std::to_string(i) + std::string(250, 'x') + "\n";
-  expect_error(ErrorKind::input, {"names of all labels", "shorter names"}, [&] { pack_text("w\n" + text); });
+  expect_error(ErrorKind::input, {"names of all labels", "shorter names"}, [&] { pack_text("w\n" + text, options); });
+}
+
+TEST_F(WordLabels, CountAgainstTheMemoryLimit) {
+  std::string text;
+  for (size_t i = 0; i < format::kMostLabels; ++i) text += "word-" + std::to_string(100000000 + i) + "\n";
+  const std::optional<Error> error = error_of([&] { pack_text(text); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->kind(), ErrorKind::memory);
+  ASSERT_EQ(advised(*error, "memory"), "40M");
+  PackOptions options = small_options();
+  options.memory_bytes = uint64_t{40} << 20;
+  pack_text(text, options);
+  EXPECT_EQ(info().label_names.size(), format::kMostLabels);
 }
 
 TEST_F(WordLabels, AreCoveredByTheChecksumOfTheManifest) {

@@ -53,6 +53,16 @@ void extend_index(const PackRequest& request, Session& session) {
   }
 }
 
+// "spam, ham and 3 more"
+std::string some_labels(const StoreInfo& info) {
+  constexpr size_t kMostShown = 5;
+  std::vector<int32_t> shown;
+  for (const auto& [label, rows] : info.labels)
+    if (shown.size() < kMostShown) shown.push_back(label);
+  const size_t more = info.labels.size() - shown.size();
+  return info.label_names.list(shown, ", ") + (more > 0 ? fmt::format(" and {} more", grouped(more)) : "");
+}
+
 }  // namespace
 
 void run_pack(PackRequest& request, Session& session, bool appending) {
@@ -102,6 +112,8 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
                            human_bytes(report.text_bytes), seconds,
                            human_bytes(static_cast<uint64_t>(static_cast<double>(report.text_bytes) / seconds)),
                            human_bytes(peak_resident_bytes())));
+  if (!info.label_names.empty() && !appending)
+    terminal.say(fmt::format("labels are words, as in the first row: {}", some_labels(info)));
   if (report.bad_rows > 0)
     terminal.say(fmt::format("{} bad {} skipped{}", grouped(report.bad_rows),
                              report.bad_rows == 1 ? "row was" : "rows were",
