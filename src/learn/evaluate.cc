@@ -19,10 +19,12 @@ uint64_t reading_bytes(const Model& model, uint64_t memory_bytes) {
   return std::max(kLeastReadingBytes, memory_bytes > held ? memory_bytes - held : 0);
 }
 
-ExampleOptions options_for(const Model& model, uint64_t memory_bytes, const ReadContext& context) {
+ExampleOptions options_for(const Model& model, uint64_t memory_bytes, LabelNames* names, const ReadContext& context) {
   return {.index_base = model.index_base,
           .normalized = model.normalized,
           .memory_bytes = reading_bytes(model, memory_bytes),
+          .word_labels = !(names == nullptr ? model.label_names : *names).empty(),
+          .names = names,
           .context = context};
 }
 
@@ -36,15 +38,33 @@ Decision decide(const Model& model, const Example& example, std::span<double> de
           .predicted = model.label_of(decisions)};
 }
 
+// A word without a code: codes follow from the order of the rows, and predictions are made in any order.
+Decision without_label(Decision decision) {
+  decision.label.reset();
+  return decision;
+}
+
+ApplyReport apply(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes, LabelNames* names,
+                  const std::function<void(const Decision&)>& visit, const ReadContext& context) {
+  ApplyReport report;
+  std::vector<double> decisions(model.columns());
+  report.rows = for_each_example(inputs, options_for(model, memory_bytes, names, context),
+                                 [&](const Example& example) { visit(decide(model, example, decisions, report)); });
+  return report;
+}
+
 }  // namespace
 
 ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
                         const std::function<void(const Decision&)>& visit, const ReadContext& context) {
-  ApplyReport report;
-  std::vector<double> decisions(model.columns());
-  report.rows = for_each_example(inputs, options_for(model, memory_bytes, context),
-                                 [&](const Example& example) { visit(decide(model, example, decisions, report)); });
-  return report;
+  LabelNames names = model.label_names;
+  return apply(model, inputs, memory_bytes, &names, visit, context);
+}
+
+ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
+                        LabelNames& names, const std::function<void(const Decision&)>& visit,
+                        const ReadContext& context) {
+  return apply(model, inputs, memory_bytes, &names, visit, context);
 }
 
 ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes, const Team& team,
@@ -57,10 +77,10 @@ ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, 
   };
   if (are_store(inputs)) {
     const auto add = [&](const Decision& decision) {
-      append(decision, text);
+      append(without_label(decision), text);
       if (text.size() >= kTextBytes) flush(text);
     };
-    const ApplyReport report = apply_model(model, inputs, memory_bytes, add, context);
+    const ApplyReport report = apply(model, inputs, memory_bytes, nullptr, add, context);
     flush(text);
     return report;
   }
@@ -70,7 +90,7 @@ ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, 
     std::string lines;
     std::vector<double> decisions(model.columns());
     for (size_t i = 0; i < rows.size(); ++i) {
-      append(decide(model, example_of(rows, i), decisions, part), lines);
+      append(without_label(decide(model, example_of(rows, i), decisions, part)), lines);
       if (lines.size() < kTextBytes) continue;
       wait();
       flush(lines);
@@ -80,7 +100,7 @@ ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, 
     report.unknown_features += part.unknown_features;
     flush(lines);
   };
-  report.rows = for_each_piece(inputs, options_for(model, memory_bytes, context), team, work);
+  report.rows = for_each_piece(inputs, options_for(model, memory_bytes, nullptr, context), team, work);
   return report;
 }
 
@@ -111,7 +131,8 @@ Evaluation evaluate(const Model& model, const std::vector<std::string>& inputs, 
       log_loss -= std::log(std::max(share, kLeastProbability));
     }
   };
-  result.report = apply_model(model, inputs, memory_bytes, count, context);
+  result.label_names = model.label_names;
+  result.report = apply_model(model, inputs, memory_bytes, result.label_names, count, context);
   result.auc = area_under_curve(scores);
   if (model.has_probability()) result.log_loss = log_loss / static_cast<double>(result.rows);
   return result;

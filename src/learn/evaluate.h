@@ -16,7 +16,7 @@
 namespace linblock {
 
 struct Decision {
-  std::optional<int32_t> label = {};     // as the text has it; absent where the row has none
+  std::optional<int32_t> label = {};     // as the text has it, or the code of its word; absent where the row has none
   std::span<const uint32_t> index = {};  // the row itself, as the model reads it
   std::span<const float> value = {};
   std::span<const double> decisions = {};  // one a column
@@ -33,9 +33,14 @@ struct ApplyReport {
 // `memory_bytes` is all that the process may hold, the model too.
 ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
                         const std::function<void(const Decision&)>& visit, const ReadContext& context = {});
+// Where labels are words: `names` begins with those of the model, and gets those that only the rows have.
+ApplyReport apply_model(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes,
+                        LabelNames& names, const std::function<void(const Decision&)>& visit,
+                        const ReadContext& context = {});
 
 // The same as text, on all threads of the team. `append` adds what is said about a row; it is called on several threads
-// at once. `write` gets the text in the order of the rows, some of it at a time.
+// at once, and it is not told the labels of the rows. `write` gets the text in the order of the rows, some of it at a
+// time.
 ApplyReport predict(const Model& model, const std::vector<std::string>& inputs, uint64_t memory_bytes, const Team& team,
                     const std::function<void(const Decision&, std::string&)>& append,
                     const std::function<void(const std::string&)>& write, const ReadContext& context = {});
@@ -45,6 +50,7 @@ struct Evaluation : ClassCounts {
   std::optional<double> auc;                                  // two classes
   std::optional<double> log_loss;                             // models with probabilities
   ApplyReport report;
+  LabelNames label_names;  // where labels are words
   void add(int32_t label, int32_t predicted);
 };
 

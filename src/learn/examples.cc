@@ -4,6 +4,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <mutex>
 
 #include "base/dot.h"
@@ -23,6 +24,35 @@ constexpr uint64_t kRowsAReport = 1024;           // of a store
 
 void stop_if_told(const ReadContext& context) {
   if (context.stop != nullptr && *context.stop) fail(ErrorKind::interrupted, "interrupted");
+}
+
+int32_t code_of(std::string_view name, LabelNames& names) {
+  const int32_t code = names.add(name);
+  // Those of a model, and as many others.
+  if (names.size() > 2 * format::kMostLabels || names.bytes() > 2 * format::kMostLabelNames)
+    fail(ErrorKind::input, "the rows have too many different labels that the model does not know: {} so far",
+         names.size());
+  return code;
+}
+
+void recode_labels(ParsedRows& rows, LabelNames& names) {
+  const LabelNames& found = rows.label_names();
+  std::vector<int32_t> codes(found.size());
+  for (size_t number = 0; number < codes.size(); ++number) codes[number] = code_of(found[number], names);
+  rows.recode_labels(codes);
+}
+
+// The code of each label of a store, whose labels may be numbers where others are names.
+std::map<int32_t, int32_t> codes_of_store(const Store& store, const ExampleOptions& options) {
+  std::map<int32_t, int32_t> codes;
+  const StoreInfo& info = store.info();
+  if (options.names == nullptr) return codes;
+  if (!options.word_labels && !info.label_names.empty())
+    fail(ErrorKind::input, {say("give the classes numbers in the text, and pack it again")},
+         "the labels of '{}' are words, and those that it is compared with are numbers", store.path());
+  if (!options.word_labels) return codes;
+  for (const auto& [label, rows] : info.labels) codes[label] = code_of(info.label_names.show(label), *options.names);
+  return codes;
 }
 
 // Each thread reads a piece, under a lock, then parses it and works on it alone. The end of the work is done in turn,
@@ -87,16 +117,20 @@ class PiecesOfText {
   void work_on(Claim& claim) {
     const TextPiece& text = claim.text;
     ParsedRows& rows = claim.rows;
+    bool has_codes = !options_.word_labels || options_.names == nullptr;
     const auto wait = [&] {
       if (!wait_for_turn(claim.number)) throw Abandoned();
+      if (!has_codes) recode_labels(rows, *options_.names);
+      has_codes = true;
     };
     if (text.too_long) {
       wait();
       fail(ErrorKind::memory, {say("give more `memory`")}, "{}:{}:1: this line is too long for the memory",
            source_.name(text.input), lines_before(text) + 1);
     }
-    parse_svmlight({text.text.data(), text.size}, {.index_zero = options_.index_base == 0, .label_optional = true},
-                   rows);
+    parse_svmlight(
+        {text.text.data(), text.size},
+        {.index_zero = options_.index_base == 0, .label_optional = true, .word_labels = options_.word_labels}, rows);
     if (!rows.bad().empty()) {
       wait();
       const BadLine& bad = rows.bad().front();
@@ -156,6 +190,7 @@ uint64_t for_each_row_of_store(const std::string& path, const ExampleOptions& op
                                const std::function<void(const Example&)>& visit) {
   const Store store = Store::open(path);
   const bool scale = options.normalized && !store.info().normalized;
+  const std::map<int32_t, int32_t> codes = codes_of_store(store, options);
   std::vector<float> scaled;
   uint64_t count = 0;
   const uint64_t rows = store.info().rows;
@@ -168,7 +203,8 @@ uint64_t for_each_row_of_store(const std::string& path, const ExampleOptions& op
                                 .total_bytes = store.bytes(),
                                 .rows = count});
     }
-    Example example{.label = row.label, .index = row.index, .value = row.value};
+    const auto code = codes.find(row.label);
+    Example example{.label = code == codes.end() ? row.label : code->second, .index = row.index, .value = row.value};
     if (const double length = scale ? std::sqrt(squared_norm(row.value)) : 0; length > 0) {
       scaled.assign(row.value.begin(), row.value.end());
       for (float& value : scaled) value = static_cast<float>(value / length);
@@ -200,7 +236,8 @@ bool are_store(const std::vector<std::string>& inputs) { return inputs.size() ==
 uint64_t for_each_example(const std::vector<std::string>& inputs, const ExampleOptions& options,
                           const std::function<void(const Example&)>& visit) {
   if (!are_store(inputs))
-    return for_each_piece(inputs, options, 1, [&](const ParsedRows& rows, const std::function<void()>&) {
+    return for_each_piece(inputs, options, 1, [&](const ParsedRows& rows, const std::function<void()>& wait) {
+      wait();
       for (size_t i = 0; i < rows.size(); ++i) visit(example_of(rows, i));
     });
   const uint64_t rows = for_each_row_of_store(inputs.front(), options, visit);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/team.h"
+#include "store/text/label_names.h"
 #include "store/text/svmlight.h"
 
 namespace linblock {
@@ -37,6 +38,10 @@ struct ExampleOptions {
   int index_base = 1;                          // of text: the model's, never a guess from this text
   bool normalized = false;                     // rows are scaled to unit length
   uint64_t memory_bytes = uint64_t{64} << 20;  // for reading: lines, and what decompresses them
+  bool word_labels = false;                    // of text: else labels are numbers
+  // Where labels are words: those that are known. Words that the rows have besides get the next codes, by first
+  // appearance. Null: nobody asks for labels, and what they are means nothing.
+  LabelNames* names = nullptr;
   ReadContext context = {};
 };
 
@@ -54,7 +59,7 @@ uint64_t for_each_example(const std::vector<std::string>& inputs, const ExampleO
 
 // Of text, on all threads of the team, a piece of some rows at a time; text that is large for the memory, on fewer.
 // `work` is called on several threads at once. From when its `wait` has returned on, all pieces before are done, and
-// those behind wait: what has an order belongs there.
+// those behind wait: what has an order belongs there. Labels that are words have their codes from then on.
 uint64_t for_each_piece(const std::vector<std::string>& inputs, const ExampleOptions& options, const Team& team,
                         const std::function<void(const ParsedRows& rows, const std::function<void()>& wait)>& work);
 Example example_of(const ParsedRows& rows, size_t number);

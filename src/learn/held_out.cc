@@ -116,6 +116,7 @@ std::vector<FoldResult> HeldOutRows::folds() const {
 
 Evaluation HeldOutRows::pooled() const {
   Evaluation result;
+  result.label_names = classes_->label_names;
   double loss = 0;
   for (size_t i = 0; i < rows_.size(); ++i) {
     if (rows_[i].fold == kNowhere) continue;

@@ -80,6 +80,7 @@ Json section_json(const Model& model) {
   if (model.threshold) json["threshold"] = *model.threshold;
   if (model.loss) json["loss"] = loss_json(*model.loss);
   if (model.softmax) json["multiclass"] = kSoftmax;
+  if (!model.label_names.empty()) json["label_names"] = model.label_names.text();
   if (!model.bounds.empty()) {
     json["bounds"] = {{"problem", model.bounds.problem}, {"duals", Json::array()}};
     for (const auto& [label, dual] : model.bounds.by_label) json["bounds"]["duals"].push_back({label, dual});
@@ -370,6 +371,24 @@ DualBounds bounds_from(const Json& json) {
   return bounds;
 }
 
+// What MODEL.json does not decide.
+void take_checked(const std::string& path, const Json& json, Model& model) {
+  if (const Json* const bounds = json.find("bounds"); bounds != nullptr) model.bounds = bounds_from(*bounds);
+  const Json* const names = json.find("label_names");
+  if (names == nullptr) return;
+  try {
+    model.label_names = LabelNames::from_text(names->text());
+  } catch (const Error& error) {
+    fail(ErrorKind::damaged, "'{}' is not a usable model: {}; train it again or restore it from a copy", path,
+         error.sentence());
+  }
+  for (const int32_t label : model.labels)
+    if (label < 0 || static_cast<size_t>(label) >= model.label_names.size())
+      fail(ErrorKind::damaged,
+           "'{}' is not a usable model: its label {} has no name; train it again or restore it from a copy", path,
+           label);
+}
+
 void read_section(const std::string& path, std::string_view section, Model& model) {
   const auto refuse = [&](const std::string& why) {
     fail(ErrorKind::damaged, "'{}' is not a usable model: {}; train it again or restore it from a copy", path, why);
@@ -385,7 +404,7 @@ void read_section(const std::string& path, std::string_view section, Model& mode
   try {
     const Json json = Json::parse(section);
     take_metadata(path, json, model);
-    if (const Json* const bounds = json.find("bounds"); bounds != nullptr) model.bounds = bounds_from(*bounds);
+    take_checked(path, json, model);
   } catch (const JsonError& wrong) {
     refuse(wrong.what());
   }
@@ -439,7 +458,7 @@ class ModelRows::Binary {
         refuse("its labels are impossible");
       if (!std::isfinite(model.bias)) refuse("its bias is not finite");
       take_metadata(path_, json, model);
-      if (const Json* const bounds = json.find("bounds"); bounds != nullptr) model.bounds = bounds_from(*bounds);
+      take_checked(path_, json, model);
     } catch (const JsonError& wrong) {
       refuse(wrong.what());
     }
@@ -583,6 +602,7 @@ Model make_model(const Store& store, std::vector<float> weights, std::vector<int
   Model model;
   model.solver_type = std::move(solver_type);
   model.labels = std::move(labels);
+  model.label_names = store.info().label_names;
   model.bias = bias;
   model.index_base = store.info().index_base;
   model.normalized = store.info().normalized;

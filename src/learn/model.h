@@ -28,6 +28,7 @@ struct Model {
   std::string solver_type;           // LIBLINEAR's name, such as L2R_L1LOSS_SVC_DUAL
   std::optional<AnyLoss> loss;       // where LIBLINEAR has no name for it, and the one above stands in for it
   std::vector<int32_t> labels;       // decision > 0 gives labels[0]; several columns: the largest decides
+  LabelNames label_names;            // by label, where labels are words; else empty
   uint64_t features = 0;             // rows of weights, without the bias
   double bias = -1;                  // the value of the constant feature; below 0: none
   int index_base = 1;                // of the data: index `index_base` is the first row

@@ -82,25 +82,34 @@ struct ColumnPlace {
   double sign = 1;
 };
 
-std::string words_of(const std::vector<int32_t>& labels) {
-  return fmt::format("{}", fmt::join(labels.begin(), labels.end(), ", "));
+// Models may have other codes for the same words.
+std::vector<std::string> words_of(const Model& model) {
+  std::vector<std::string> words;
+  for (const int32_t label : model.labels) words.push_back(model.label_names.show(label));
+  return words;
 }
 
 std::vector<ColumnPlace> places_in(const Model& model, const Model& of) {
-  std::vector<int32_t> known = model.labels;
-  std::vector<int32_t> asked = of.labels;
+  const std::vector<std::string> words = words_of(model);
+  std::vector<std::string> known = words;
+  std::vector<std::string> asked = words_of(of);
   std::sort(known.begin(), known.end());
   std::sort(asked.begin(), asked.end());
   if (known != asked || model.columns() != of.columns())
     fail(ErrorKind::input, "the models tell other classes apart: one has the labels {}, the other {}",
-         words_of(of.labels), words_of(model.labels));
+         of.label_names.list(of.labels, ", "), model.label_names.list(model.labels, ", "));
   std::vector<ColumnPlace> places;
   for (size_t c = 0; c < of.columns(); ++c) {
-    const auto at = std::find(model.labels.begin(), model.labels.end(), of.labels[c]);
-    const auto number = static_cast<size_t>(at - model.labels.begin());
+    const auto at = std::find(words.begin(), words.end(), of.label_names.show(of.labels[c]));
+    const auto number = static_cast<size_t>(at - words.begin());
     places.push_back(number < model.columns() ? ColumnPlace{.column = number} : ColumnPlace{.column = 0, .sign = -1});
   }
   return places;
+}
+
+// The model's labels get codes of other names. A number is a word there.
+void use_names(Model& model, LabelNames& names) {
+  for (int32_t& label : model.labels) label = names.add(model.label_names.show(label));
 }
 
 }  // namespace
@@ -172,13 +181,18 @@ std::vector<ColumnDifference> difference_of(const std::string& before, const std
 
 LabelChanges label_changes(const std::string& before, const std::string& after, const std::vector<std::string>& inputs,
                            uint64_t memory_bytes, const ReadContext& context) {
-  const Model old_model = load_model(before);
-  const Model new_model = load_model(after);
+  Model old_model = load_model(before);
+  Model new_model = load_model(after);
   if (old_model.normalized != new_model.normalized || old_model.index_base != new_model.index_base)
     fail(ErrorKind::usage, {say("compare what 'linblock predict' writes for each of them")},
          "'{}' and '{}' read rows in different ways: one scales them to unit length or counts features from another "
          "index",
          before, after);
+  LabelNames names;
+  if (!old_model.label_names.empty() || !new_model.label_names.empty()) {
+    use_names(old_model, names);
+    use_names(new_model, names);
+  }
   const uint64_t new_bytes = new_model.weights.size() * sizeof(float);
   std::vector<double> decisions(new_model.columns());
   LabelChanges changes;
@@ -193,7 +207,7 @@ LabelChanges label_changes(const std::string& before, const std::string& after, 
     changes.correct_before += old_model.own_label(*decision.label) == decision.predicted ? 1 : 0;
     changes.correct_after += new_model.own_label(*decision.label) == predicted ? 1 : 0;
   };
-  apply_model(old_model, inputs, memory_bytes > new_bytes ? memory_bytes - new_bytes : 0, compare, context);
+  apply_model(old_model, inputs, memory_bytes > new_bytes ? memory_bytes - new_bytes : 0, names, compare, context);
   return changes;
 }
 

@@ -39,7 +39,7 @@ struct WeightChange {
 };
 
 struct ColumnDifference {
-  int32_t label = 0;
+  int32_t label = 0;  // of the older model
   double cosine = 0;  // of the two columns without the bias; 1 where both are zero
   double norm_before = 0;
   double norm_after = 0;

@@ -46,23 +46,46 @@ std::string fingerprint(const TrainOptions& options) {
 
 Remedy another_place() { return say("name another place with `store`"); }
 
+// The code of the name that stands for all other labels: one that no row has.
+int32_t name_of_rest(LabelNames& names, int32_t positive) {
+  std::string name = "not-" + names.show(positive);
+  while (names.find(name)) name.insert(0, "not-");
+  return names.add(name);
+}
+
 // The label that counts as +1, then the one that stands for the others.
-std::vector<int32_t> one_against_rest(const StoreInfo& info, int32_t positive) {
-  if (!info.labels.contains(positive))
+std::vector<int32_t> one_against_rest(const StoreInfo& info, const LabelText& named, LabelNames& names) {
+  const std::optional<int32_t> found = find_label(info, named);
+  if (!found)
     fail(ErrorKind::input, {say("choose one of the labels that 'linblock info' lists")},
-         "`positive` {}: no row has this label", positive);
+         "`positive` {}: no row has this label", named.text);
+  const int32_t positive = *found;
   if (info.labels.size() == 2)
     return {positive,
             info.labels.begin()->first == positive ? info.labels.rbegin()->first : info.labels.begin()->first};
+  if (!names.empty()) return {positive, name_of_rest(names, positive)};
   return {positive, positive == -1 ? 1 : -1};
 }
 
+// Of two labels, the larger number or the name that sorts last is the positive class, whatever the order of the rows.
+std::vector<int32_t> larger_first(const StoreInfo& info) {
+  std::vector<int32_t> labels = {info.labels.rbegin()->first, info.labels.begin()->first};
+  const LabelNames& names = info.label_names;
+  if (!names.empty() && names.show(labels[0]) < names.show(labels[1])) std::swap(labels[0], labels[1]);
+  return labels;
+}
+
 std::map<int32_t, double> choose_class_weights(const StoreInfo& info, const TrainOptions& options) {
-  for (const auto& [label, weight] : options.class_weight.factors)
-    if (!info.labels.contains(label))
-      fail(ErrorKind::input, "`class_weight` {}={}: no row has this label", label, weight);
-  if (!options.class_weight.balanced) return options.class_weight.factors;
   std::map<int32_t, double> weights;
+  for (const auto& [label, weight] : options.class_weight.factors) {
+    const std::optional<int32_t> found = find_label(info, label);
+    if (!found)
+      fail(ErrorKind::input, {say("choose one of the labels that 'linblock info' lists")},
+           "`class_weight` {}={}: no row has this label", label.text, weight);
+    weights[*found] = weight;
+  }
+  if (!options.class_weight.balanced) return weights;
+  weights.clear();
   for (const auto& [label, rows] : info.labels)
     weights[label] =
         static_cast<double>(info.rows) / (static_cast<double>(info.labels.size()) * static_cast<double>(rows));
@@ -170,11 +193,16 @@ void make_index(const Store& store, double bias, const Context& context, const T
 
 }  // namespace
 
+std::optional<int32_t> find_label(const StoreInfo& info, const LabelText& label) {
+  const std::optional<int32_t> found = info.label_names.read(label.text);
+  return found && info.labels.contains(*found) ? found : std::nullopt;
+}
+
 Classes choose_classes(const StoreInfo& info, const TrainOptions& options) {
   if (info.labels.size() < 2)
     fail(ErrorKind::input, "every row has the label {}: a classifier needs two classes",
-         info.labels.empty() ? 0 : info.labels.begin()->first);
-  Classes classes;
+         info.labels.empty() ? "0" : info.label_names.show(info.labels.begin()->first));
+  Classes classes{.label_names = info.label_names};
   classes.all_at_once = abilities_of(options.solve.method).tasks == TaskKind::all_classes;
   if (classes.all_at_once) {
     for (const auto& [label, rows] : info.labels) classes.labels.push_back(label);
@@ -182,10 +210,10 @@ Classes choose_classes(const StoreInfo& info, const TrainOptions& options) {
     return classes;
   }
   if (options.positive) {
-    classes.labels = one_against_rest(info, *options.positive);
+    classes.labels = one_against_rest(info, *options.positive, classes.label_names);
     classes.against_rest = info.labels.size() > 2;
   } else if (info.labels.size() == 2) {
-    classes.labels = {info.labels.rbegin()->first, info.labels.begin()->first};
+    classes.labels = larger_first(info);
   } else {
     for (const auto& [label, rows] : info.labels) classes.labels.push_back(label);
   }
@@ -210,6 +238,24 @@ Problem make_problem(const Store& store, const TrainOptions& options, const Clas
   return problem;
 }
 
+std::optional<LabelText> LabelText::read(std::string_view text) {
+  return wrong_with_label(text).empty() ? std::optional(LabelText(std::string(text))) : std::nullopt;
+}
+
+std::optional<PositiveLabel> PositiveLabel::read(std::string_view text) {
+  const std::optional<LabelText> label = LabelText::read(text);
+  return label ? std::optional(PositiveLabel(*label)) : std::nullopt;
+}
+
+std::strong_ordering LabelText::operator<=>(const LabelText& other) const {
+  const std::optional<int32_t> number = Text<int32_t>::read(text, {});
+  const std::optional<int32_t> other_number = Text<int32_t>::read(other.text, {});
+  if (number && other_number && *number != *other_number) return *number <=> *other_number;
+  if (number.has_value() != other_number.has_value())
+    return number ? std::strong_ordering::less : std::strong_ordering::greater;
+  return text <=> other.text;
+}
+
 std::optional<ClassWeights> ClassWeights::read(std::string_view text) {
   ClassWeights weights;
   while (true) {
@@ -217,8 +263,8 @@ std::optional<ClassWeights> ClassWeights::read(std::string_view text) {
     if (item == "balanced") {
       weights.balanced = true;
     } else {
-      const size_t equals = std::min(item.find('='), item.size());
-      const std::optional<int32_t> label = Text<int32_t>::read(item.substr(0, equals), {});
+      const size_t equals = std::min(item.rfind('='), item.size());  // the last: a word may have one
+      const std::optional<LabelText> label = LabelText::read(item.substr(0, equals));
       const std::optional<double> factor = read_finite(item.substr(std::min(equals + 1, item.size())));
       if (!label || !factor || *factor < 0) return {};
       weights.factors[*label] = *factor;
@@ -230,7 +276,8 @@ std::optional<ClassWeights> ClassWeights::read(std::string_view text) {
 
 std::string ClassWeights::show() const {
   std::string text = balanced ? "balanced" : "";
-  for (const auto& [label, factor] : factors) text += fmt::format("{}{}={}", text.empty() ? "" : ",", label, factor);
+  for (const auto& [label, factor] : factors)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", label.text, factor);
   return text;
 }
 
@@ -303,6 +350,7 @@ std::string identity_of(const TrainOptions& options, uint64_t memory_bytes, cons
   text += identity_of(options);
   text += identity_of(options.solve.method);
   text += identity_of(options.solve);
+  if (options.positive && !info.label_names.empty()) line("one label", "yes");  // whatever its name
   line("memory", memory_bytes);
   line("tested each pass", options.test.empty() ? "no" : "yes");
   line("calibrate", options.calibrate);

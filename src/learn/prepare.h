@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,16 +16,40 @@
 
 namespace linblock {
 
+// A label as the user writes it: a number or a word. Which it is, the data tell.
+struct LabelText {
+  std::string text;
+
+  LabelText(int32_t number) : text(std::to_string(number)) {}
+  explicit LabelText(std::string word) : text(std::move(word)) {}
+  static std::optional<LabelText> read(std::string_view text);
+  std::string show() const { return text; }
+  static std::string what() { return "a label: a number or a word"; }
+  // Numbers by value, and before words.
+  std::strong_ordering operator<=>(const LabelText& other) const;
+  bool operator==(const LabelText& other) const = default;
+};
+
+// The label that is told from all others, where there is one. Any word may be a label, so none of them means "none".
+struct PositiveLabel : std::optional<LabelText> {
+  using std::optional<LabelText>::optional;
+  using std::optional<LabelText>::operator=;
+
+  static std::optional<PositiveLabel> read(std::string_view text);
+  std::string show() const { return has_value() ? (*this)->text : "chosen"; }
+  static std::string what() { return LabelText::what(); }
+};
+
 // Factors of the cost, by label: "1=2.5,-1=0.5", or "balanced", which makes all classes count the same.
 struct ClassWeights {
   static constexpr bool kRepeats = true;
 
-  std::map<int32_t, double> factors = {};
+  std::map<LabelText, double> factors = {};
   bool balanced = false;
 
   static std::optional<ClassWeights> read(std::string_view text);
   std::string show() const;
-  static std::string what() { return "LABEL=WEIGHT (such as 1=2.5) or balanced"; }
+  static std::string what() { return "LABEL=WEIGHT (such as 1=2.5 or spam=2.5) or balanced"; }
 };
 
 // What models are compared by (learn/metric.h).
@@ -57,8 +82,8 @@ struct TrainOptions {
   double cost = 1;
   double bias = -1;
   bool free_bias = false;
-  std::optional<double> truncate = {};   // s: no row's loss counts as more than 1 + s
-  std::optional<int32_t> positive = {};  // that label against all others
+  std::optional<double> truncate = {};  // s: no row's loss counts as more than 1 + s
+  PositiveLabel positive = {};          // that label against all others
   ClassWeights class_weight = {};
   std::vector<std::string> test = {};    // looked at after each pass
   double calibrate = 0;                  // share of the rows that is held out for probabilities
@@ -89,8 +114,7 @@ struct TrainOptions {
         option_as<NumberOrNone<-1>>("bias", &TrainOptions::bias, "B", "Add a constant feature of this value"),
         option("free_bias", &TrainOptions::free_bias, "",
                "Do not penalize the bias, a constant feature of 1 ({free bias})"),
-        option("positive", &TrainOptions::positive, "LABEL", "This label against all others (default: all labels)", {},
-               "chosen"),
+        option("positive", &TrainOptions::positive, "LABEL", "This label against all others (default: all labels)"),
         option("class_weight", &TrainOptions::class_weight, "LABEL=W",
                "Multiply the cost of a label's rows: LABEL=W (repeatable), or balanced (default: none)")};
   }
@@ -155,6 +179,7 @@ TrainOptions with_method(const TrainOptions& options, const Store& store, const 
 // What is to be told apart.
 struct Classes {
   std::vector<int32_t> labels = {};     // of the model, in its order
+  LabelNames label_names = {};          // where they are words
   std::vector<int32_t> positives = {};  // one a task
   bool against_rest = false;            // one label against all others, which labels[1] stands for
   bool all_at_once = false;             // a single task has a decision for every label
@@ -167,6 +192,8 @@ struct Classes {
   int32_t own_label(int32_t label) const { return against_rest && label != labels[0] ? labels[1] : label; }
   bool is_right(int32_t label, int32_t predicted) const { return own_label(label) == predicted; }
 };
+// Nothing: no row has this label.
+std::optional<int32_t> find_label(const StoreInfo& info, const LabelText& label);
 Classes choose_classes(const StoreInfo& info, const TrainOptions& options);
 
 // A task for each class, at the options' cost.

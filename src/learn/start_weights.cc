@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "learn/model.h"
@@ -16,9 +17,16 @@ struct ClassPlace {
   float sign = 0;  // 0: the model does not know the label
 };
 
+// The label that is meant, in a model which may have other codes for the same words.
+std::optional<int32_t> same_label(int32_t label, const LabelNames& names, const Model& model) {
+  if (names.empty() && model.label_names.empty()) return label;
+  return model.label_names.read(names.show(label));
+}
+
 // `together`: of one column that tells two labels apart, each of the two columns that take its place has a half.
-ClassPlace place_of(int32_t positive, const Model& model, bool together) {
-  const auto place = std::find(model.labels.begin(), model.labels.end(), positive);
+ClassPlace place_of(int32_t positive, const LabelNames& names, const Model& model, bool together) {
+  const std::optional<int32_t> label = same_label(positive, names, model);
+  const auto place = label ? std::find(model.labels.begin(), model.labels.end(), *label) : model.labels.end();
   if (place == model.labels.end()) return {};
   const auto number = static_cast<size_t>(place - model.labels.begin());
   if (model.columns() > 1) return {number, 1};
@@ -40,7 +48,7 @@ StartWeights start_weights(const std::string& path, const Problem& problem, bool
   else
     for (const Task& task : problem.tasks) labels.push_back(task.positive);
   for (const int32_t label : labels) {
-    places.push_back(place_of(label, model, all_at_once));
+    places.push_back(place_of(label, problem.store->info().label_names, model, all_at_once));
     if (places.back().sign != 0) ++start.known;
   }
   const size_t width = all_at_once ? labels.size() : 1;

@@ -111,9 +111,12 @@ void TestRows::read(const Context& context) {
     fail(ErrorKind::io, "'{}' was replaced by another process: run the command again", store_.path());
   const FeatureMap& features = again.features();
   const uint64_t held = kProgramBytes + 2 * directory_bytes(store_) + features.memory_bytes();
+  LabelNames names = classes_.label_names;
   const ExampleOptions reading{.index_base = info.index_base,
                                .normalized = info.normalized,
                                .memory_bytes = context.memory_bytes - std::min(context.memory_bytes, held),
+                               .word_labels = !names.empty(),
+                               .names = &names,
                                .context = {.observer =
                                                [&](const ReadProgress& done) {
                                                  if (done.total_bytes == 0) return;

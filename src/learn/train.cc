@@ -281,6 +281,7 @@ class Training {
   void finish_model(Model& model) const {
     model.softmax = abilities_of(options_.solve.method).joint_probabilities && model.columns() > 1;
     model.against_rest = classes_.against_rest;
+    model.label_names = classes_.label_names;
     if (!liblinear_names(options_.loss).exact) model.loss = options_.loss;
   }
 
@@ -368,7 +369,7 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
                {"solver", summary.plan.method_name()},
                {"tolerance", options.solve.tolerance},
                {"seed", options.solve.seed},
-               {"labels", report.model.labels},
+               {"labels", report.model.label_names.json(report.model.labels)},
                {"against_rest", report.model.against_rest},
                {"index_base", report.model.index_base},
                {"normalized", report.model.normalized},
@@ -396,7 +397,7 @@ std::string describe_model(const TrainOptions& options, const TrainReport& repor
     json["tasks"] = Json::array();
     for (size_t i = 0; i < summary.certificates.size(); ++i) {
       json["tasks"].push_back(
-          {{"label", report.model.labels[i]},
+          {{"label", report.model.label_names.json(report.model.labels[i])},
            {"primal", summary.certificates[i].primal},
            {"dual", summary.certified() ? Json(summary.certificates[i].dual) : Json(nullptr)},
            {"certified_gap", summary.certified() ? Json(summary.certificates[i].gap()) : Json(nullptr)}});

@@ -63,11 +63,11 @@ BalancingShares BalancedDual::shares() const {
       .wrong = positive.rounding() / positive.value() + negative.rounding() / negative.value() + kRoundings * kUnit};
 }
 
-void require_both_sides(const BalancedDual& dual, const Task& task) {
+void require_both_sides(const BalancedDual& dual, const Problem& problem, const Task& task) {
   if (dual.has_positive() && dual.has_negative()) return;
   fail(ErrorKind::input, {leave_out("free_bias")},
        "`free_bias`: no row {} the label {} is left to learn from{}, so nothing limits the bias of this classifier",
-       dual.has_positive() ? "without" : "with", task.positive,
+       dual.has_positive() ? "without" : "with", problem.store->info().label_names.show(task.positive),
        task.held_out.parts > 0             ? " in one of the folds"
        : task.held_out.outliers != nullptr ? " besides outliers"
                                            : "");

@@ -153,6 +153,6 @@ double BalancedDual::bound(const L&, const BalancingShares& shares, const Square
 }
 
 // Refuses a task of which one side has no rows that count: its objective would fall for ever as the bias grows.
-void require_both_sides(const BalancedDual& dual, const Task& task);
+void require_both_sides(const BalancedDual& dual, const Problem& problem, const Task& task);
 
 }  // namespace linblock

@@ -16,10 +16,11 @@ void check_problem(const Problem& problem, const AnyMethod& method) {
   for (const Task& task : problem.tasks) {
     const auto& labels = problem.store->info().labels;
     if (!all_at_once && !labels.contains(task.positive))
-      fail(ErrorKind::input, "no row of '{}' has the label {}", problem.store->path(), task.positive);
+      fail(ErrorKind::input, "no row of '{}' has the label {}", problem.store->path(),
+           problem.store->info().label_names.show(task.positive));
     if (labels.size() < 2)
       fail(ErrorKind::input, "every row of '{}' has the label {}: a classifier needs two classes",
-           problem.store->path(), labels.begin()->first);
+           problem.store->path(), problem.store->info().label_names.show(labels.begin()->first));
     if (!(task.cost > 0) || !std::isfinite(task.cost)) fail(ErrorKind::usage, "the cost must be a positive number");
   }
   if (problem.free_bias && !(problem.bias > 0 && abilities_of(method).free_bias))

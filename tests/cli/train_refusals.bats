@@ -115,7 +115,7 @@ refused() {
   done
   refused 2 --blocks 0 --schedule fixed -- "--blocks '0' is not auto or a whole number from 1 up"
   refused 2 --threads 1025 -- "--threads '1025' is not a whole number from 1 to 1024"
-  refused 2 --positive=a -- "--positive 'a' is not chosen or a whole number from -2147483648 to 2147483647"
+  refused 2 --positive=a:b -- "--positive 'a:b' is not a label: a number or a word"
   for text in x -1 nan inf; do
     refused 2 --checkpoint-seconds=$text -- "--checkpoint-seconds '$text' is not a number from 0 up"
   done

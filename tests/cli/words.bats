@@ -96,9 +96,9 @@ END
   printf '1 0.5 2\n' >table.txt
   run linblock pack table.txt -o t
   expect 3 "is this a table of numbers?" "The help of 'linblock pack'"
-  printf 'spam 1:1\n' >words.svm
+  printf '1 1:1\nspam 1:1\n' >words.svm
   run linblock pack words.svm -o t
-  expect 3 "the label 'spam' is not a number: labels are whole numbers"
+  expect 3 "the label 'spam' is not a number: labels are all numbers or all words" "sed 's/^spam /1 /'"
   # The command of the help converts the table.
   linblock pack --help | sed -n '/awk/,/print/p' | sed "s/data.csv | .*/table.csv/" >convert
   [ "$(sh convert)" = "$(printf '1 1:0.5\n-1 2:2')" ]

@@ -19,6 +19,14 @@ std::string with_first_line(std::string_view json, uint32_t version) {
   return fmt::format("{} {} {:016x} {}\n", format::kManifestMagic, version, sum, json.size()).append(json);
 }
 
+std::string file_of(std::string_view bytes) {
+  switch (bytes[0]) {
+    case 'j': return with_first_line(bytes.substr(1), format::kVersion);
+    case 'k': return with_first_line(bytes.substr(1), format::kManifestVersion);
+    default: return std::string(bytes);
+  }
+}
+
 // What a reader computes from numbers that anybody may have written.
 void use(const StoreInfo& info, const std::string& store) {
   require(info.buckets > 0 && info.chunk_bytes >= format::kSmallestChunkBytes);
@@ -26,7 +34,7 @@ void use(const StoreInfo& info, const std::string& store) {
   require(info.forest.contrast() >= 0 && info.forest.contrast() <= 1);
   require(info.physical_rows() >= info.rows && info.new_segment_number() > 0);
   info.bytes();
-  require(info.tags.empty() == (manifest_version(info) == format::kVersion));
+  require((info.tags.empty() && info.label_names.empty()) == (manifest_version(info) == format::kVersion));
   if (wrong_tags(info) == nullptr)
     for (const TaggedRows& tagged : info.tags) {
       require(tagged.rows > 0 && tagged.end() <= info.next_row_id && find_tag(info, tagged.tag) == &tagged);
@@ -34,6 +42,8 @@ void use(const StoreInfo& info, const std::string& store) {
       counts.add(tagged.end() - 1);
       require(counts.rows()[static_cast<size_t>(&tagged - info.tags.data())] == 1);
     }
+  for (const auto& [label, rows] : info.labels)
+    require(info.label_names.empty() || info.label_names.find(info.label_names.show(label)) == label);
   require(!has_leftovers(store, info));
 }
 
@@ -48,10 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   static const MemoryDirectory store;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const std::string made = bytes[0] == 'j'   ? with_first_line(bytes.substr(1), format::kVersion)
-                           : bytes[0] == 'k' ? with_first_line(bytes.substr(1), format::kTaggedManifest)
-                                             : std::string(bytes);
-  write_file(manifest_path(store.path()), made);
+  write_file(manifest_path(store.path()), file_of(bytes));
   try {
     const StoreInfo info = read_manifest(store.path());
     use(info, store.path());

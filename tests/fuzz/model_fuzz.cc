@@ -64,11 +64,14 @@ void expect_promises(const Model& model) {
   require(model.calibration.empty() || model.calibration.size() == model.columns());
   require(std::isfinite(model.bias) && (model.index_base == 0 || model.index_base == 1));
   for (const float weight : model.weights) require(std::isfinite(weight));
+  for (const int32_t label : model.labels)
+    require(model.label_names.empty() || model.label_names.find(model.label_names.show(label)) == label);
 }
 
 void expect_same(const Model& a, const Model& b) {
   require(a.solver_type == b.solver_type && a.labels == b.labels && a.features == b.features && a.bias == b.bias);
   require(a.index_base == b.index_base && a.against_rest == b.against_rest && a.normalized == b.normalized);
+  require(a.label_names.text() == b.label_names.text());
   require(a.weights == b.weights && a.calibration.size() == b.calibration.size());
   for (size_t i = 0; i < a.calibration.size(); ++i)
     require(a.calibration[i].slope == b.calibration[i].slope && a.calibration[i].offset == b.calibration[i].offset);

@@ -23,7 +23,12 @@ void require(bool promise) {
 }
 
 void check_rows(const ParsedRows& rows, const SvmlightOptions& options) {
+  require(options.word_labels || rows.label_names().empty());
   for (size_t row = 0; row < rows.size(); ++row) {
+    if (options.word_labels && rows.labeled(row)) {
+      require(rows.label(row) >= 0 && static_cast<size_t>(rows.label(row)) < rows.label_names().size());
+      require(wrong_with_label(rows.label_names()[static_cast<size_t>(rows.label(row))]).empty());
+    }
     require(rows.index(row).size() == rows.value(row).size());
     uint64_t smallest_allowed = options.index_zero ? 0 : 1;
     for (const uint32_t index : rows.index(row)) {
@@ -59,7 +64,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t used = text.size() + Buffer::kSlack;
   ASAN_POISON_MEMORY_REGION(text.data() + used, text.capacity() - used);
   for (const SvmlightOptions& options :
-       {SvmlightOptions{.index_zero = true, .most_bad = SIZE_MAX - 1}, SvmlightOptions{.index_zero = false}}) {
+       {SvmlightOptions{.index_zero = true, .most_bad = SIZE_MAX - 1}, SvmlightOptions{.index_zero = false},
+        SvmlightOptions{.word_labels = true, .most_bad = SIZE_MAX - 1},
+        SvmlightOptions{.label_optional = true, .word_labels = true}}) {
     parse_svmlight(text.span(), options, rows);
     check_rows(rows, options);
     check_bad_lines(rows, options, {reinterpret_cast<const char*>(text.data()), text.size()});

@@ -11,14 +11,15 @@ def read(store: pathlib.Path) -> dict:
     return json.loads((store / "MANIFEST").read_bytes().partition(b"\n")[2])
 
 
-def write_body(store: pathlib.Path, body: bytes, version: int = 1):
+def write_body(store: pathlib.Path, body: bytes):
+    version = 2 if b'"label_names"' in body or b'"tags"' in body else 1
     head = f"linblock-store {version} {xxhash.xxh3_64_hexdigest(body)} {len(body)}\n"
     (store / "MANIFEST").write_bytes(head.encode() + body)
 
 
 def write(store: pathlib.Path, manifest: dict):
     body = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
-    write_body(store, body, 2 if "tags" in manifest else 1)
+    write_body(store, body)
 
 
 def checksum(data: bytes, seed: int = 0) -> int:

@@ -112,7 +112,7 @@ TEST_F(BadRows, ConsumeTheirWeights) {
 TEST_F(BadRows, AloneAreNoData) {
   PackOptions options = small_options();
   options.max_bad_rows = 10;
-  expect_refused(ErrorKind::input, {"no rows"}, {put("data.svm", "oops\nx\n")}, options);
+  expect_refused(ErrorKind::input, {"no rows"}, {put("data.svm", "oops,\nx y\n")}, options);
 }
 
 // --- weights

@@ -69,7 +69,7 @@ TEST(Svmlight, GuessesWhatElseATextIs) {
       {"label,a,b\n", 0, 1, "is this CSV?"},
       {"1,0.5,2\n", 0, 1, "is this CSV?"},
       {"1;0,5;2\n", 0, 1, "is this CSV?"},
-      {"spam 1:1\n", 0, 1, "labels are whole numbers; give each class one"},
+      {"spam 1:1\n", 0, 1, "labels are all numbers or all words, as in the first row"},
       {"1 0.5 0.25\n", 0, 4, "is this a table of numbers?"},
       {"1 3 4\n", 0, 4, "is this a table of numbers?"},
   });

@@ -32,9 +32,7 @@ void run_convert(ConvertRequest& request, bool format_given, Session& session) {
   if (!rows.header().warning.empty()) session.terminal.say("warning: " + rows.header().warning);
   convert_model(request.model, request.output, request.model_format, request.team);
   forget_state(request.output);
-  if (request.model_format == ModelFormat::text)
-    if (const std::string warning = liblinear_warning(rows.header()); !warning.empty())
-      session.terminal.say("warning: " + warning);
+  if (request.model_format == ModelFormat::text) say_for_liblinear(rows.header(), session.terminal);
   session.terminal.say(fmt::format("{}: {} to {}: {}", request.model, human_bytes(file_stamp(request.model).bytes),
                                    request.output, human_bytes(file_stamp(request.output).bytes)));
 }

@@ -63,7 +63,7 @@ void run_cv(TrainRequest& request, const FoldOptions& folds, Session& session) {
       session.terminal.say(
           fmt::format("fold {} holds out all rows with label {}, so its model has never seen one: use fewer folds or "
                       "another --seed",
-                      i + 1, label));
+                      i + 1, result.pooled.label_names.show(label)));
   say_result(result.summary, request, session.terminal, seconds);
   // Of accuracy: all folds together, each row once.
   warn_if_useless(result.metric, result.metric == Metric::accuracy ? result.pooled.accuracy() : result.value.mean,

@@ -23,10 +23,11 @@ struct DiffRequest {
   }
 };
 
-void print_table(const std::vector<ColumnDifference>& columns, const std::optional<LabelChanges>& labels) {
+void print_table(const std::vector<ColumnDifference>& columns, const LabelNames& names,
+                 const std::optional<LabelChanges>& labels) {
   for (const ColumnDifference& column : columns) {
-    fmt::print("class {}: cosine {:.6f}, norm {:.6g} to {:.6g}\n", column.label, column.cosine, column.norm_before,
-               column.norm_after);
+    fmt::print("class {}: cosine {:.6f}, norm {:.6g} to {:.6g}\n", names.show(column.label), column.cosine,
+               column.norm_before, column.norm_after);
     const bool same_threshold = column.threshold_before == column.threshold_after;
     if (column.largest.empty() && column.bias_before == column.bias_after && same_threshold) {
       fmt::print("  no weight differs\n");
@@ -52,13 +53,14 @@ void print_table(const std::vector<ColumnDifference>& columns, const std::option
                percent(share(labels->correct_after, labels->labeled)));
 }
 
-Json to_json(const std::vector<ColumnDifference>& columns, const std::optional<LabelChanges>& labels) {
+Json to_json(const std::vector<ColumnDifference>& columns, const LabelNames& names,
+             const std::optional<LabelChanges>& labels) {
   Json json;
   json["classes"] = Json::array();
   for (const ColumnDifference& column : columns) {
-    Json one = {
-        {"label", column.label},           {"cosine", column.cosine},           {"norm_before", column.norm_before},
-        {"norm_after", column.norm_after}, {"bias_before", column.bias_before}, {"bias_after", column.bias_after}};
+    Json one = {{"label", names.json(column.label)}, {"cosine", column.cosine},
+                {"norm_before", column.norm_before}, {"norm_after", column.norm_after},
+                {"bias_before", column.bias_before}, {"bias_after", column.bias_after}};
     one["threshold_before"] = column.threshold_before;
     one["threshold_after"] = column.threshold_after;
     one["changes"] = Json::array();
@@ -77,6 +79,7 @@ Json to_json(const std::vector<ColumnDifference>& columns, const std::optional<L
 
 void run_diff(const DiffRequest& request, Session& session) {
   const std::vector<ColumnDifference> columns = difference_of(request.before, request.after, request.top);
+  const LabelNames names = ModelRows(request.before).header().label_names;
   std::optional<LabelChanges> labels;
   if (!request.inputs.empty()) {
     ProgressBar bar(session.terminal, "comparing");
@@ -84,9 +87,9 @@ void run_diff(const DiffRequest& request, Session& session) {
     bar.finish();
   }
   if (session.json)
-    print_line(to_json(columns, labels));
+    print_line(to_json(columns, names, labels));
   else
-    print_table(columns, labels);
+    print_table(columns, names, labels);
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ void print_index(const Store& store) {
 void print_json(const Store& store) {
   const StoreInfo& info = store.info();
   Json labels = Json::object();
-  for (const auto& [label, rows] : info.labels) labels[std::to_string(label)] = rows;
+  for (const auto& [label, rows] : info.labels) labels[info.label_names.show(label)] = rows;
   Json segments = Json::array();
   for (const SegmentInfo& segment : info.segments)
     segments.push_back({{"number", segment.number},
@@ -183,7 +183,7 @@ void print_text(const Store& store) {
       fmt::print("              ... and {} more\n", grouped(info.labels.size() - kShownLabels));
       break;
     }
-    fmt::print("    {:>9} {} rows ({})\n", label, grouped(rows),
+    fmt::print("    {:>9} {} rows ({})\n", info.label_names.show(label), grouped(rows),
                percent(static_cast<double>(rows) / static_cast<double>(std::max<uint64_t>(info.rows, 1))));
   }
   fmt::print("  bytes       {} ({:.2f} a nonzero)\n", human_bytes(store.bytes()), bytes_per_nonzero(store));

@@ -53,6 +53,16 @@ void extend_index(const PackRequest& request, Session& session) {
   }
 }
 
+// "spam, ham and 3 more"
+std::string some_labels(const StoreInfo& info) {
+  constexpr size_t kMostShown = 5;
+  std::vector<int32_t> shown;
+  for (const auto& [label, rows] : info.labels)
+    if (shown.size() < kMostShown) shown.push_back(label);
+  const size_t more = info.labels.size() - shown.size();
+  return info.label_names.list(shown, ", ") + (more > 0 ? fmt::format(" and {} more", grouped(more)) : "");
+}
+
 }  // namespace
 
 void run_pack(PackRequest& request, Session& session, bool appending) {
@@ -106,6 +116,8 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
                            grouped(report.nonzeros), human_bytes(report.text_bytes), seconds,
                            human_bytes(static_cast<uint64_t>(static_cast<double>(report.text_bytes) / seconds)),
                            human_bytes(peak_resident_bytes())));
+  if (!info.label_names.empty() && !appending)
+    terminal.say(fmt::format("labels are words, as in the first row: {}", some_labels(info)));
   if (report.bad_rows > 0)
     terminal.say(fmt::format("{} bad {} skipped{}", grouped(report.bad_rows),
                              report.bad_rows == 1 ? "row was" : "rows were",
@@ -134,7 +146,7 @@ void add_pack(Parser& parser, Session& session) {
       "  linblock pack day-*.svm.gz -o days.store --memory 64M\n"
       "  zcat big.gz | linblock pack - -o big.store --normalize\n"
       "  linblock pack messy.svm -o messy.store --max-bad-rows 100 --rejects bad.svm\n\n"
-      "A row of svmlight text is 'label index:value index:value ...', a label a whole number. A table of numbers,\n"
+      "A row of svmlight text is 'label index:value index:value ...', a label a number or a word. A table of numbers,\n"
       "its label in the first column (-F, for CSV; without -F for blanks; NR > 1 leaves out a header):\n"
       "  awk -F, 'NR > 1 {printf \"%s\", $1; for (i = 2; i <= NF; i++) if ($i != 0) printf \" %d:%s\", i - 1, $i;\n"
       "           print \"\"}' data.csv | linblock pack - -o data.store");

@@ -48,7 +48,7 @@ void say_unknown_labels(const Model& model, const Evaluation& result, const Sess
   if (rows > 0)
     session.terminal.say(
         fmt::format("{} rows have a label that the model does not know, such as {} (it knows {}), and count as wrong",
-                    grouped(rows), example, fmt::join(model.labels.begin(), model.labels.end(), ", ")));
+                    grouped(rows), result.label_names.show(example), model.label_names.list(model.labels, ", ")));
 }
 
 Model load(const std::string& path, const Session& session) {
@@ -74,12 +74,10 @@ void run_predict(const PredictRequest& request, Session& session) {
     file.write_next({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
   };
   if (request.probability) {
-    std::string names = "labels";
-    for (const int32_t label : model.labels) names += fmt::format(" {}", label);
-    write(names + '\n');
+    write("labels " + model.label_names.list(model.labels, " ") + '\n');
   }
   const auto append = [&](const Decision& decision, std::string& to) {
-    to += std::to_string(decision.predicted);
+    model.label_names.append(decision.predicted, to);
     if (request.scores)
       for (const double score : decision.decisions) {
         to += ' ';

@@ -30,7 +30,7 @@ void print_json(const TrainReport& report, double total_seconds) {
                          {"rows", report.threshold->rows}};
   const std::vector<Certificate>& certificates = report.summary.certificates;
   for (size_t i = 0; i < certificates.size() && certificates.size() > 1; ++i) {
-    json["tasks"].push_back({{"label", report.model.labels[i]},
+    json["tasks"].push_back({{"label", report.model.label_names.json(report.model.labels[i])},
                              {"primal", certificates[i].primal},
                              {"dual", certificates[i].dual},
                              {"certified_gap", certificates[i].gap()}});
@@ -46,8 +46,7 @@ void save_or_explain(const TrainRequest& request, const Team& team, TrainReport&
                      const Terminal& terminal) {
   try {
     save_trained(request.model, request.options, report, team);
-    if (const std::string warning = liblinear_warning(report.model); !warning.empty())
-      terminal.say("warning: " + warning);
+    if (request.options.model_format == ModelFormat::text) say_for_liblinear(report.model, terminal);
   } catch (const PartlySaved&) {
     throw;
   } catch (const Error& error) {

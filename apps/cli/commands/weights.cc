@@ -47,10 +47,10 @@ std::string number(double weight) {
 
 // Of two classes, one column of weights speaks for both.
 std::string title(const Model& model, const ColumnWeights& column) {
-  if (model.columns() > 1) return fmt::format("class {}", column.label);
+  if (model.columns() > 1) return fmt::format("class {}", model.label_names.show(column.label));
   const double threshold = model.threshold.value_or(0);
-  return fmt::format("class {} (above {:.6g}) against {} (below {:.6g})", model.labels[0], threshold,
-                     model.against_rest ? "all others" : std::to_string(model.labels[1]), threshold);
+  return fmt::format("class {} (above {:.6g}) against {} (below {:.6g})", model.label_names.show(model.labels[0]),
+                     threshold, model.against_rest ? "all others" : model.label_names.show(model.labels[1]), threshold);
 }
 
 std::string table(const Model& model, const std::vector<ColumnWeights>& columns) {
@@ -70,19 +70,21 @@ std::string table(const Model& model, const std::vector<ColumnWeights>& columns)
 std::string csv(const Model& model, const std::vector<ColumnWeights>& columns) {
   std::string text = "class,feature,weight\n";
   for (const ColumnWeights& column : columns) {
-    if (model.bias >= 0) text += fmt::format("{},bias,{}\n", column.label, number(column.bias));
+    const std::string label = model.label_names.show(column.label);  // a name has neither commas nor quotes
+    if (model.bias >= 0) text += fmt::format("{},bias,{}\n", label, number(column.bias));
     for (const FeatureWeight& weight : column.largest)
-      text += fmt::format("{},{},{}\n", column.label, weight.feature, number(weight.weight));
+      text += fmt::format("{},{},{}\n", label, weight.feature, number(weight.weight));
   }
   return text;
 }
 
 std::string json(const Model& model, const std::vector<ColumnWeights>& columns) {
-  Json all = {{"labels", model.labels}, {"features", model.features}, {"index_base", model.index_base}};
+  Json all = {
+      {"labels", model.label_names.json(model.labels)}, {"features", model.features}, {"index_base", model.index_base}};
   if (model.threshold) all["threshold"] = *model.threshold;
   all["classes"] = Json::array();
   for (const ColumnWeights& column : columns) {
-    Json one = {{"label", column.label},
+    Json one = {{"label", model.label_names.json(column.label)},
                 {"bias", model.bias >= 0 ? Json(column.bias) : Json(nullptr)},
                 {"nonzeros", column.nonzeros},
                 {"norm", column.norm}};

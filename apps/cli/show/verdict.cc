@@ -1,5 +1,6 @@
 #include "cli/show/verdict.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/bytes.h"
@@ -68,6 +69,19 @@ std::string advice(const Summary& summary, const TrainRequest& request) {
   return "";
 }
 
+namespace {
+
+// "0 for ham, 1 for spam"
+std::string codes_of(const Model& model) {
+  constexpr size_t kMostShown = 5;
+  std::vector<int32_t> labels = model.labels;
+  std::sort(labels.begin(), labels.end());
+  std::string text;
+  for (size_t i = 0; i < std::min(labels.size(), kMostShown); ++i)
+    text += fmt::format("{}{} for {}", i == 0 ? "" : ", ", labels[i], model.label_names.show(labels[i]));
+  return labels.size() > kMostShown ? text + " and so on" : text;
+}
+
 std::string liblinear_warning(const Model& model) {
   if (model.index_base == 0)
     return "liblinear-predict cannot use this model: it refuses rows whose features are counted from 0";
@@ -78,6 +92,14 @@ std::string liblinear_warning(const Model& model) {
     return fmt::format("liblinear-predict does not know the decision threshold: it uses 0 instead of {:.6g}",
                        *model.threshold);
   return "";
+}
+
+}  // namespace
+
+void say_for_liblinear(const Model& model, const Terminal& terminal) {
+  if (const std::string warning = liblinear_warning(model); !warning.empty()) terminal.say("warning: " + warning);
+  if (!model.label_names.empty())
+    terminal.say("liblinear-predict knows labels as numbers, and with this model it writes " + codes_of(model));
 }
 
 void check_converged(const Summary& summary, const TrainRequest& request) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cli/show/terminal.h"
 #include "cli/train_request.h"
 #include "learn/model.h"
 
@@ -18,8 +19,8 @@ std::string verdict(const Summary& summary, double tolerance);
 // "raise --max-passes, or leave out --solver"; empty if the run converged.
 std::string advice(const Summary& summary, const TrainRequest& request);
 
-// What liblinear-predict does not know of this model; empty if it predicts as linblock does.
-std::string liblinear_warning(const Model& model);
+// What liblinear-predict does not know of this model, which is saved as text.
+void say_for_liblinear(const Model& model, const Terminal& terminal);
 
 // With --require-converged: throws ErrorKind::not_converged if the run did not converge.
 void check_converged(const Summary& summary, const TrainRequest& request);

@@ -100,7 +100,7 @@ std::span<const double> NewtonTask::penalized_of(std::span<const double> weights
 // v_ is as good as any vector to make it in.
 SquaredNorm NewtonTask::balanced_v2() {
   const BalancedDual dual = evaluation_.balanced();
-  require_both_sides(dual, setup_.problem.tasks[number_]);
+  require_both_sides(dual, setup_.problem, setup_.problem.tasks[number_]);
   const BalancingShares shares = dual.shares();
   for (size_t j = 0; j < v_.size(); ++j) v_[j] = evaluation_.balanced_v(j, shares);
   return squared_norm_of(penalized_of(v_));

@@ -83,7 +83,7 @@ void TrustRegion::finish_evaluation(const Team& team) {
   BalancingShares shares;
   if (problem_.free_bias) {
     const BalancedDual dual = sums_.balanced();
-    require_both_sides(dual, task_);
+    require_both_sides(dual, problem_, task_);
     shares = dual.shares();
   }
   const Sums squares = sweep(team, trial_.size(), [&](size_t i, Sums& sums) {

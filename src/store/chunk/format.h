@@ -8,8 +8,8 @@
 
 namespace linblock::format {
 
-inline constexpr uint32_t kVersion = 1;         // of every file but MANIFEST
-inline constexpr uint32_t kTaggedManifest = 2;  // of a MANIFEST that has what version 1 cannot say
+inline constexpr uint32_t kVersion = 1;          // of every file but MANIFEST,
+inline constexpr uint32_t kManifestVersion = 2;  // the newest
 inline constexpr std::string_view kManifestMagic = "linblock-store";
 inline constexpr std::string_view kSegmentMagic = "LBSEGMNT";
 inline constexpr std::string_view kFeatureMagic = "LBFEATUR";
@@ -49,6 +49,8 @@ inline constexpr uint64_t kLargestChunkBytes = uint64_t{1} << 30;
 inline constexpr uint64_t kSmallestChunkBytes = 4096;
 inline constexpr uint64_t kMostChunkRows = uint64_t{1} << 20;
 inline constexpr size_t kMostLabels = 65536;
+inline constexpr size_t kMostLabelBytes = 256;              // of a label that is a word,
+inline constexpr size_t kMostLabelNames = size_t{1} << 20;  // of all of them together
 inline constexpr uint32_t kMostBuckets = 4096;
 inline constexpr uint64_t kMostFrequent = (uint64_t{1} << 24) / 4;  // features that are numbered first
 inline constexpr size_t kMostTagBytes = 64;

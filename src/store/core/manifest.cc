@@ -169,6 +169,7 @@ Json to_json(const StoreInfo& info) {
   if (info.values)
     json["values"] = {
         {"squares", info.values->squares}, {"negative", info.values->negative}, {"content", hex(info.values->content)}};
+  if (!info.label_names.empty()) json["label_names"] = info.label_names.text();
   if (info.next_segment > 0) json["next_segment"] = info.next_segment;
   if (info.removed.number > 0)
     json["removed"] = {{"number", info.removed.number},
@@ -251,6 +252,12 @@ StoreInfo from_json(const Json& json) {
   info.frequent_features = whole(json, "frequent_features", format::kMostFrequent);
   info.features_checksum = from_hex(json.at("features_checksum").text());
   info.labels = labels_from(json.at("labels").text());
+  if (json.contains("label_names")) {
+    info.label_names = LabelNames::from_text(json.at("label_names").text());
+    for (const auto& [label, rows] : info.labels)
+      if (label < 0 || static_cast<size_t>(label) >= info.label_names.size())
+        fail(ErrorKind::damaged, "its label {} has no name", label);
+  }
   for (const Json& entry : json.at("segments").items()) info.segments.push_back(segment_from_json(entry));
   if (json.contains("values")) info.values = values_from_json(json.at("values"));
   if (json.contains("next_segment")) info.next_segment = whole(json, "next_segment");
@@ -395,7 +402,7 @@ std::string manifest_path(const std::string& store) { return store + "/" + forma
 std::string features_path(const std::string& store) { return store + "/" + format::kFeaturesName; }
 
 uint32_t manifest_version(const StoreInfo& info) {
-  return info.tags.empty() ? format::kVersion : format::kTaggedManifest;
+  return info.tags.empty() && info.label_names.empty() ? format::kVersion : format::kManifestVersion;
 }
 
 // The first line, "linblock-store VERSION CHECKSUM BYTES", covers the JSON behind it.
@@ -425,9 +432,9 @@ StoreInfo read_manifest(const std::string& store) {
   if (!head.starts_with(magic + " "))
     fail(ErrorKind::damaged, "'{}' is damaged: it does not begin as a manifest", path);
   uint32_t version = format::kVersion;
-  while (version <= format::kTaggedManifest && !head.starts_with(fmt::format("{} {} ", magic, version))) ++version;
-  if (version > format::kTaggedManifest)
-    fail(ErrorKind::damaged, "'{}' is damaged, or of a newer format than version {}", path, format::kTaggedManifest);
+  while (version <= format::kManifestVersion && !head.starts_with(fmt::format("{} {} ", magic, version))) ++version;
+  if (version > format::kManifestVersion)
+    fail(ErrorKind::damaged, "'{}' is damaged, or of a newer format than version {}", path, format::kManifestVersion);
   const uint64_t id = checksum(bytes_of(body));
   if (head != fmt::format("{} {} {} {}", magic, version, hex(id), body.size()))
     fail(ErrorKind::damaged, "'{}' is damaged: its checksum does not match", path);

@@ -11,6 +11,7 @@
 #include "base/own_files.h"
 #include "store/chunk/chunk.h"
 #include "store/chunk/codec.h"
+#include "store/text/label_names.h"
 
 namespace linblock {
 
@@ -125,6 +126,7 @@ struct StoreInfo {
   uint64_t frequent_features = 0;
   uint64_t features_checksum = 0;
   std::map<int32_t, uint64_t> labels;
+  LabelNames label_names;           // where labels are words; empty: they are numbers
   std::optional<ValueSums> values;  // rows only; nothing where the store is of an earlier version, and not compacted
   std::vector<SegmentInfo> segments;
   uint64_t next_segment = 0;  // where newer segments than the last one have been; else 0
@@ -163,7 +165,8 @@ std::string index_path(const std::string& store);
 std::string manifest_path(const std::string& store);
 std::string features_path(const std::string& store);
 
-// Of MANIFEST: the lowest that can say what this store is.
+// The oldest version of the format that can say this. A store without anything new keeps its bytes, and older programs
+// read it.
 uint32_t manifest_version(const StoreInfo& info);
 // Fills in `id` and replaces STORE/MANIFEST.
 void write_manifest(const std::string& store, StoreInfo& info);

@@ -33,6 +33,9 @@ constexpr uint64_t kSamplePiece = uint64_t{32} << 10;
 constexpr uint64_t kMapBytes = uint64_t{512} << 10;
 constexpr uint64_t kUsualChunk = uint64_t{64} << 10;
 constexpr uint32_t kUsualBuckets = 32;
+constexpr int32_t kNoCode = -1;
+constexpr uint64_t kNamesShare = 4;  // of the memory, for labels that are words: one part in so many
+constexpr uint64_t kMemoryForNames = uint64_t{40} << 20;  // enough for as many and as long names as there may be
 constexpr uint64_t kLineShare = 13;  // a line in all its forms and buffers takes up to so many times its text
 
 // How --memory is shared out. A row passes through text, parsed and encoded form and a chunk, so the longest line is
@@ -46,6 +49,7 @@ struct PackPlan {
     const uint64_t available = options.memory_bytes - kProgramBytes;
     piece_bytes = std::clamp<uint64_t>(available / 256 / 4096 * 4096, 32 << 10, 128 << 10);
     longest_line = available / kLineShare;
+    names_bytes = available / kNamesShare;
     window_bytes = available / 3;
     if (existing != nullptr) {
       chunk_bytes = existing->chunk_bytes;
@@ -76,6 +80,7 @@ struct PackPlan {
 
   uint64_t piece_bytes;
   uint64_t longest_line;
+  uint64_t names_bytes;
   uint64_t window_bytes;  // of a compressed input
   uint64_t chunk_bytes;
   uint32_t buckets;
@@ -97,6 +102,7 @@ class Packer {
     parsing_.most_bad = options.max_bad_rows;
     const StoreInfo& info = writer.info();
     const bool base_is_known = info.has_features || info.index_base_given;  // an existing store's base
+    parsing_.word_labels = !info.label_names.empty();
     parsing_.index_zero = writer.appending() ? !base_is_known || info.index_base == 0 : options.index_base != 1;
   }
 
@@ -143,6 +149,7 @@ class Packer {
     TextPiece text;
     EncodedRows rows;
     std::vector<BadLine> bad;
+    LabelNames names;  // where labels are words: rows have numbers of these
     uint64_t lines = 0;
     bool has_features = false;
     uint32_t smallest = 0;
@@ -156,6 +163,7 @@ class Packer {
   void encode(Piece& piece, ParsedRows& rows) const;
   void deliver(std::unique_ptr<Piece> piece);
   void route(const Piece& piece);
+  int32_t label_code(std::string_view name);
   void refuse(const Piece& piece, const BadLine& bad);
   void check_disk(const Sample& sample) const;
 
@@ -205,7 +213,15 @@ void Packer::begin_store() {
     sampled_.push_back(std::move(piece));
     if (sampled_.back().too_long) break;
   }
+  for (const TextPiece& piece : sampled_) {
+    if (piece.too_long) break;
+    if (const std::optional<bool> words = has_word_labels({piece.text.data(), piece.size}, parsing_)) {
+      parsing_.word_labels = *words;
+      break;
+    }
+  }
   Sample sample = sample_of(sampled_, {.index_zero = parsing_.index_zero,
+                                       .word_labels = parsing_.word_labels,
                                        .normalize = options_.normalize,
                                        .chunk_bytes = plan_.chunk_bytes,
                                        .map_bytes = kMapBytes});
@@ -298,6 +314,7 @@ void Packer::work() {
 void Packer::encode(Piece& piece, ParsedRows& rows) const {
   piece.rows.clear();
   piece.bad.clear();
+  piece.names.clear();
   piece.has_features = false;
   if (piece.text.too_long) return;
   parse_svmlight({piece.text.text.data(), piece.text.size}, parsing_, rows);
@@ -312,6 +329,7 @@ void Packer::encode(Piece& piece, ParsedRows& rows) const {
   }
   piece.lines = rows.lines();
   piece.bad = rows.bad();
+  piece.names = rows.label_names();
 }
 
 // Pieces are routed in their order, by whichever thread finds the next one ready.
@@ -346,18 +364,34 @@ void Packer::route(const Piece& piece) {
          "{}:{}:1: this line is longer than {}, the most that `memory` {} can take", source_.name(piece.text.input),
          lines_before_ + 1, human_bytes(plan_.longest_line), human_bytes(options_.memory_bytes));
   if (piece.has_features) writer_.saw_indices(piece.smallest, piece.largest);
+  // A word that only bad rows have gets no code.
+  std::vector<int32_t> codes(piece.names.size(), kNoCode);
   auto bad = piece.bad.begin();
   for (size_t i = 0; i <= piece.rows.size(); ++i) {
     for (; bad != piece.bad.end() && bad->rows_before == i; ++bad) refuse(piece, *bad);
     if (i == piece.rows.size()) break;
     EncodedRow row = piece.rows[i];
     if (weights_) row.weight = weights_->next();
+    if (!codes.empty()) {
+      const auto number = static_cast<size_t>(row.label);
+      if (codes[number] == kNoCode) codes[number] = label_code(piece.names[number]);
+      row.label = codes[number];
+    }
     writer_.route(row);
     report_.nonzeros += row.count;
   }
   report_.rows += piece.rows.size();
   rows_routed_ = report_.rows;
   lines_before_ += piece.lines;
+}
+
+int32_t Packer::label_code(std::string_view name) {
+  const int32_t code = writer_.label_code(name);
+  const LabelNames& names = writer_.info().label_names;
+  if (names.memory_bytes() > plan_.names_bytes)
+    fail(ErrorKind::memory, {give_at_least("memory", size_of_at_least(kMemoryForNames))},
+         "the names of {} labels do not fit in `memory` {}", names.size(), human_bytes(options_.memory_bytes));
+  return code;
 }
 
 void Packer::refuse(const Piece& piece, const BadLine& bad) {

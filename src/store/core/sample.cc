@@ -48,7 +48,8 @@ void scale_to_unit_length(ParsedRows& rows) {
 }
 
 Sample sample_of(const std::deque<TextPiece>& pieces, const SampleOptions& options) {
-  const SvmlightOptions parsing{.index_zero = options.index_zero, .most_bad = SIZE_MAX};
+  const SvmlightOptions parsing{
+      .index_zero = options.index_zero, .word_labels = options.word_labels, .most_bad = SIZE_MAX};
   Sample sample;
   {
     std::vector<uint32_t> indices = all_indices(pieces, parsing);

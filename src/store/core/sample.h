@@ -12,6 +12,7 @@ namespace linblock {
 
 struct SampleOptions {
   bool index_zero = true;
+  bool word_labels = false;
   bool normalize = false;
   uint64_t chunk_bytes = 0;
   uint64_t map_bytes = 0;  // the feature map's memory

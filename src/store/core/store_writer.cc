@@ -28,6 +28,13 @@ void expect_word(const std::string& tag) {
   if (!tag.empty() && !Tag::read(tag)) fail(ErrorKind::usage, "`tag` '{}' is not {}", tag, Tag::what());
 }
 
+[[noreturn]] void fail_with_too_many_labels() {
+  fail(ErrorKind::input,
+       "there are more than {} different labels: linblock trains classifiers; is this a "
+       "regression target?",
+       format::kMostLabels);
+}
+
 }  // namespace
 
 StoreWriter::StoreWriter(const std::string& path)
@@ -154,6 +161,7 @@ std::unique_ptr<StoreWriter> StoreWriter::index_of(const Store& rows, const Stor
   info.largest_index = from.largest_index;
   info.next_row_id = from.next_row_id;
   info.frequent_features = from.frequent_features;
+  info.label_names = from.label_names;
   writer->features_ = rows.features();
   writer->start_segment();
   return writer;
@@ -277,13 +285,19 @@ void StoreWriter::route(uint64_t id, const EncodedRow& row) {
   if (last_label_count_ == nullptr || row.label != last_label_) {
     last_label_ = row.label;
     last_label_count_ = &info_.labels[row.label];
-    if (info_.labels.size() > format::kMostLabels)
-      fail(ErrorKind::input,
-           "there are more than {} different labels: linblock trains classifiers; is this a "
-           "regression target?",
-           format::kMostLabels);
+    if (info_.labels.size() > format::kMostLabels) fail_with_too_many_labels();
   }
   ++*last_label_count_;
+}
+
+int32_t StoreWriter::label_code(std::string_view name) {
+  LabelNames& names = info_.label_names;
+  const int32_t code = names.add(name);
+  if (names.size() > format::kMostLabels) fail_with_too_many_labels();
+  if (names.bytes() > format::kMostLabelNames)
+    fail(ErrorKind::input, {say("give the classes shorter names")},
+         "the names of all labels together are longer than {}", human_bytes(format::kMostLabelNames));
+  return code;
 }
 
 std::unique_ptr<ChunkBuilder> StoreWriter::take_builder() {

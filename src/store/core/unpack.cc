@@ -104,7 +104,7 @@ void unpack(const Store& store, const TextSink& text, const TextSink& weights) {
     to.append(digits.data(), end);
   };
   for_each_row_in_order(store, [&](const Row& row) {
-    append_number(row.label, lines);
+    store.info().label_names.append(row.label, lines);
     for (size_t i = 0; i < row.index.size(); ++i) {
       lines += ' ';
       append_number(row.index[i], lines);

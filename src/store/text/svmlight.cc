@@ -60,7 +60,8 @@ std::string guess(const char* begin, const char* end) {
     return ": is this CSV? svmlight text is expected, 'label index:value ...'; the help of 'linblock pack' has a "
            "command that converts it";
   if (std::isalpha(static_cast<unsigned char>(*begin)) != 0 || *begin == '"')
-    return ": labels are whole numbers; give each class one, such as with sed 's/^spam /1 /'";
+    return ": labels are all numbers or all words, as in the first row that was packed or trained on; give each class "
+           "a number, such as with sed 's/^spam /1 /'";
   return "";
 }
 
@@ -86,6 +87,7 @@ class SvmlightParser {
     out_.rows_ = 0;
     out_.lines_ = 0;
     out_.unlabeled_.clear();
+    out_.names_.clear();
     out_.bad_.clear();
   }
 
@@ -100,7 +102,7 @@ class SvmlightParser {
       if (!ends_line(at) && *at != '#') {
         const size_t count = count_;
         int32_t label = 0;
-        at = parse_label(at, label);
+        at = options_.word_labels ? parse_word(at, label) : parse_label(at, label);
         if (at != nullptr) at = parse_features(at);
         if (at == nullptr) {
           count_ = count;
@@ -163,15 +165,7 @@ class SvmlightParser {
     const char* const end = token_end(begin);
     const char* first = *begin == '+' ? begin + 1 : begin;
     const bool is_feature = std::find(begin, end, ':') != end;
-    if (is_feature && options_.label_optional) {
-      label = 0;
-      out_.unlabeled_.push_back(out_.rows_);
-      return begin;
-    }
-    if (is_feature)
-      return complain(begin,
-                      fmt::format("the label is missing: the line begins with {}; a row is 'label index:value ...'",
-                                  quoted(begin)));
+    if (is_feature) return no_label(begin, label);
     double number = 0;
     const auto [stop, error] = std::from_chars(first, end, number);
     if (error == std::errc::invalid_argument || stop != end || (*begin == '+' && (*first == '-' || *first == '+')))
@@ -182,6 +176,35 @@ class SvmlightParser {
                                          "class a whole number",
                                          quoted(begin)));
     label = static_cast<int32_t>(number);
+    return end;
+  }
+
+  const char* no_label(const char* begin, int32_t& label) {
+    if (!options_.label_optional)
+      return complain(begin,
+                      fmt::format("the label is missing: the line begins with {}; a row is 'label index:value ...'",
+                                  quoted(begin)));
+    label = 0;
+    out_.unlabeled_.push_back(out_.rows_);
+    return begin;
+  }
+
+  const char* parse_word(const char* begin, int32_t& label) {
+    const char* const end = token_end(begin);
+    const std::string_view word(begin, static_cast<size_t>(end - begin));
+    if (word == last_word_) {
+      label = last_label_;
+      return end;
+    }
+    std::optional<int32_t> code = out_.names_.find(word);
+    if (!code) {
+      if (word.find(':') != std::string_view::npos) return no_label(begin, label);
+      if (const std::string wrong = wrong_with_label(word); !wrong.empty())
+        return complain(begin, fmt::format("{} cannot be a label: {}", quoted(begin), wrong));
+      code = out_.names_.add(word);
+    }
+    last_word_ = word;
+    last_label_ = label = *code;
     return end;
   }
 
@@ -348,11 +371,34 @@ class SvmlightParser {
   uint32_t* index_ = nullptr;
   float* value_ = nullptr;
   size_t count_ = 0;
+  std::string_view last_word_;  // in the text
+  int32_t last_label_ = 0;
   Complaint complaint_;
 };
 
 void parse_svmlight(std::span<const unsigned char> text, const SvmlightOptions& options, ParsedRows& rows) {
   SvmlightParser(text, options, rows).run();
+}
+
+std::optional<bool> has_word_labels(std::span<const unsigned char> text, const SvmlightOptions& options) {
+  SvmlightOptions words = options;
+  words.word_labels = true;
+  words.most_bad = SIZE_MAX;
+  ParsedRows rows;
+  parse_svmlight(text, words, rows);
+  if (rows.size() == 0) return {};
+  const std::string_view word = rows.label_names()[static_cast<size_t>(rows.label(0))];
+  // Numbers that no label may be, such as 0.5, are refused as such.
+  double number = 0;
+  const size_t sign = word[0] == '+' ? 1 : 0;
+  const auto [end, error] = std::from_chars(word.data() + sign, word.data() + word.size(), number);
+  return error == std::errc::invalid_argument || end != word.data() + word.size();
+}
+
+void ParsedRows::recode_labels(std::span<const int32_t> codes) {
+  auto* const labels = reinterpret_cast<int32_t*>(labels_.data());
+  for (size_t row = 0; row < rows_; ++row)
+    if (labeled(row)) labels[row] = codes[static_cast<size_t>(labels[row])];
 }
 
 std::string describe_bad_line(std::string_view file, uint64_t line, const BadLine& bad, std::string_view text) {

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
+#include "store/text/label_names.h"
 
 namespace linblock {
 
@@ -32,6 +34,11 @@ class ParsedRows {
   std::span<float> value(size_t row) { return {values() + begin(row), end(row) - begin(row)}; }
   std::span<const uint32_t> all_indices() const { return {indices(), rows_ == 0 ? 0 : end(rows_ - 1)}; }
 
+  // Where labels are words: a label is the number of its word here, by first appearance in this text.
+  const LabelNames& label_names() const { return names_; }
+  // Labels get the codes that these names have elsewhere: `codes`, by number here.
+  void recode_labels(std::span<const int32_t> codes);
+
   uint64_t lines() const { return lines_; }
   bool labeled(size_t row) const {
     return unlabeled_.empty() || !std::binary_search(unlabeled_.begin(), unlabeled_.end(), row);
@@ -50,6 +57,7 @@ class ParsedRows {
   size_t rows_ = 0;
   uint64_t lines_ = 0;
   std::vector<size_t> unlabeled_;  // rows without a label, in order
+  LabelNames names_;
   Buffer labels_;
   Buffer ends_;
   Buffer indices_;
@@ -60,8 +68,12 @@ class ParsedRows {
 struct SvmlightOptions {
   bool index_zero = true;       // false: index 0 is an error, the data is numbered from 1
   bool label_optional = false;  // a line may begin with a feature; its label is then 0
+  bool word_labels = false;     // labels are words, numbers too; their names are found in the rows
   size_t most_bad = 0;          // after more bad lines than this, the rest of the text is not looked at
 };
+
+// Whether the first row has a label that is a word, and not a number or a broken one. Nothing: there is no row.
+std::optional<bool> has_word_labels(std::span<const unsigned char> text, const SvmlightOptions& options);
 
 // `text` ends with a newline and may be read 64 bytes further (Buffer::kSlack).
 void parse_svmlight(std::span<const unsigned char> text, const SvmlightOptions& options, ParsedRows& rows);
