@@ -195,8 +195,8 @@ TEST_F(WordLabels, ThatAreForgedAreRefused) {
   refused("\"spam ham\"", "\"\"", "impossible");
   refused("\"spam ham\"", "7", "cannot be understood");
   refused("0:1 1:1", "-1:1 1:1", "label -1 has no name");
-  refused("spam ham", "spam ham", "calls itself version 1", 1);
-  refused("\"label_names\"", "\"other_names\"", "calls itself version 2");
+  refused("spam ham", "spam ham", "it says version 1", 1);
+  refused("\"label_names\"", "\"other_names\"", "it says version 2");
   refused("spam ham", "spam ham", "of a newer format than version 2", 3);
   write_file(store_ + "/MANIFEST", whole);
   EXPECT_EQ(names(), "spam ham");
