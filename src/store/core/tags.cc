@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/bytes.h"
 #include "base/error.h"
 
 namespace linblock {
@@ -53,7 +54,7 @@ void expect_new_tag(const StoreInfo& info, const std::string& store, const std::
   fail(ErrorKind::input,
        {say("leave it at that, if these are the same rows"),
         say("run 'linblock remove {} `tag` {}' first, to replace them", store, tag), say("choose another tag")},
-       "'{}' already has {} rows with the tag '{}'; nothing was appended", store, there->rows, tag);
+       "'{}' already has {} rows with the tag '{}'; nothing was appended", store, grouped(there->rows), tag);
 }
 
 const TaggedRows& expect_tag(const StoreInfo& info, const std::string& store, const std::string& tag) {
