@@ -298,6 +298,9 @@ TrainOptions choose_solver(const TrainOptions& options, const Store& store, cons
     const Choice choice = choose_method(problem, context, options.solve.tolerance);
     chosen.choose_method = false;
     chosen.solve.method = choice.method;
+    // A state, a start and truncation go by dual variables from one end to the other.
+    chosen.solve.may_change = std::holds_alternative<Dual>(choice.method) && options.keep_state.empty() &&
+                              options.warm.empty() && !options.truncate;
     observer.say(choice.reason);
   } else {
     observer.say(fmt::format("{}: {}{}", describe_data(problem), name_of(options.solve.method),

@@ -139,6 +139,7 @@ void add_summary(const Summary& part, Summary& whole) {
   whole.total_seconds += part.total_seconds;
   whole.column_steps += part.column_steps;
   whole.certificates_made += part.certificates_made;
+  whole.changed_after = std::max(whole.changed_after, part.changed_after);
   whole.truncate = part.truncate;
   whole.truncated.insert(whole.truncated.end(), part.truncated.begin(), part.truncated.end());
   whole.support_vectors.insert(whole.support_vectors.end(), part.support_vectors.begin(), part.support_vectors.end());

@@ -10,10 +10,11 @@ inline Json truncated_json(const TruncatedResult& result) {
   return {{"objective", result.objective}, {"outliers", result.outliers}, {"outer_steps", result.outer_steps}};
 }
 
-// Of methods that may do without v.
+// Of methods that may do without v; and after how many passes of dual newton took over.
 inline void add_certificates_made(const Summary& summary, Json& json) {
   const CertificatesMade& made = summary.certificates_made;
   if (made.all > 0) json["certificates"] = {{"made", made.all}, {"without_v", made.without_v}};
+  if (summary.changed_after > 0) json["changed_after"] = summary.changed_after;
 }
 
 // Of all tasks together.

@@ -406,6 +406,8 @@ Tuning tune(const TrainOptions& asked, const TuneOptions& comparing, const Conte
   TrainOptions hardest = asked;
   hardest.cost = std::max(asked.cost, costs ? costs->back() : kLargeCost);
   TrainOptions options = choose_solver(hardest, store, context, observer);
+  options.solve.may_change = false;  // the next cost begins with the dual variables of this one
+  tuning.method = options.solve.method;
   options.cost = asked.cost;
   // What cannot be told apart is refused before anything is read.
   const Classes classes = choose_classes(store.info(), options);

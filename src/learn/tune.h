@@ -69,6 +69,7 @@ struct Tuning : Source {
   size_t best = 0;                  // among the costs: the smallest that is as good as any
   std::string ended = {};           // why no larger costs were tried; empty: the path's end
   Summary summary;
+  AnyMethod method = Dual{};  // of the folds; `start` is for this one alone
   // For the model of all rows: the mean of the best cost's folds, one a class. Feasible, and near the best.
   std::vector<Solution> start;
 

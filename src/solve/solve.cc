@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "solve/core/pass_loop.h"
+#include "solve/second_method.h"
 #include "solve/truncated/truncated.h"
 
 namespace linblock {
@@ -90,6 +91,7 @@ std::unique_ptr<Solver> make_solver(const Problem& problem, const SolveOptions& 
   else
     rows.hold(rows_of(problem, context, plan));
   const Setup setup{problem, options, solutions, context, plan, rows.resident()};
+  if (options.may_change) return make_changing(setup, rows);
   return std::visit([&](const auto& method) { return method.make(setup); }, options.method);
 }
 

@@ -232,3 +232,13 @@ assert a['accuracy'] == b['accuracy'] and a['primal'] == b['primal'], (a, b)"
     [ ! -e two.svm.$command.checkpoint ]
   done
 }
+
+@test "the model of all rows is trained by the method of the folds, and converges" {
+  linblock generate documents -o g.svm --rows 3000 --features 510 --nonzeros 12 -q
+  linblock pack g.svm -o g.store -q
+  run linblock train g.store -o m --cost 0.1 --dry-run
+  expect 0 "dual, because"
+  linblock tune g.store -o m --costs 0.1:1024:2 --memory 64M --json -q >tuned
+  [ "$(jq -r .solver tuned)" = newton ]
+  [ "$(jq .converged tuned)" = true ]
+}

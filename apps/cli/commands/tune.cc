@@ -98,6 +98,9 @@ TrainReport train_best(TuneRequest& request, Tuning& tuning, const Context& cont
   TrainRequest& train = request.train;
   train.options.cost = tuning.costs[tuning.best].cost;
   train.options.inputs = {tuning.store};
+  // At this cost the default may be another method, for which the folds' mean is no start.
+  train.options.solve.method = tuning.method;
+  train.options.choose_method = false;
   Context last = context;
   last.checkpoint.path += ".final";
   last.memory_bytes = tuning.memory_bytes;

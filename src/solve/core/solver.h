@@ -38,6 +38,8 @@ struct SolveOptions {
   size_t chunks_per_block = 0;  // 0: as the plan finds best
   // After a warm start: chunks whose rows no dual knows of. They come first, and have a few rounds before the others.
   std::vector<uint32_t> new_chunks = {};
+  // The method is dual, and gives way to newton where it is too slow (second_method).
+  bool may_change = false;
 
   static constexpr auto options() {
     return std::tuple{
@@ -205,6 +207,7 @@ struct Summary {
   std::vector<Certificate> certificates = {};  // one a task, of the weights in the solutions
   ColumnSteps column_steps = {};               // of all tasks
   CertificatesMade certificates_made = {};     // of methods that may do without v
+  int changed_after = 0;                       // passes of dual, before newton took over; 0: it did not
   // Where losses are truncated: at which s, and one a task. The certificates are of the last convex problem then.
   std::optional<double> truncate = {};
   std::vector<TruncatedResult> truncated = {};
@@ -232,6 +235,7 @@ struct Summary {
     field("certificates", self.certificates);
     field("column_steps", self.column_steps);
     field("certificates_made", self.certificates_made);
+    field("changed_after", self.changed_after);
     field("truncate", self.truncate);
     field("truncated", self.truncated);
     field("support_vectors", self.support_vectors);
