@@ -81,10 +81,11 @@ std::string simpler_words(const Tuning& tuning) {
 
 // The command that trains what was tuned: on the store, so without what is said about text.
 std::string train_command(const Command& command, const std::string& store, double cost) {
-  constexpr std::array<std::string_view, 16> kNotForIt = {
-      "--folds",       "--metric",  "--costs",      "--checkpoint",        "--checkpoint-seconds", "--fresh",
-      "--store",       "--weights", "--json",       "--require-converged", "--max-bad-rows",       "--rejects",
-      "--chunk-bytes", "--codec",   "--index-base", "--normalize"};
+  constexpr std::array<std::string_view, 17> kNotForIt = {
+      "--folds",        "--metric",  "--costs",       "--checkpoint", "--checkpoint-seconds",
+      "--fresh",        "--store",   "--weights",     "--json",       "--require-converged",
+      "--max-bad-rows", "--rejects", "--chunk-bytes", "--codec",      "--index-base",
+      "--normalize",    "--names"};
   std::string words = fmt::format("linblock train {} -o MODEL --cost {}", store, cost);
   for (const auto& [flag, value] : command.given_values())
     if (std::find(kNotForIt.begin(), kNotForIt.end(), flag) == kNotForIt.end())
@@ -98,6 +99,7 @@ TrainReport train_best(TuneRequest& request, Tuning& tuning, const Context& cont
   TrainRequest& train = request.train;
   train.options.cost = tuning.costs[tuning.best].cost;
   train.options.inputs = {tuning.store};
+  train.options.pack.names.clear();  // the store has them
   Context last = context;
   last.checkpoint.path += ".final";
   last.memory_bytes = tuning.memory_bytes;
