@@ -110,3 +110,19 @@ names() { printf 'the\n\nof, "a" kind\n' >names.txt; }
   run linblock train s -o again
   expect 4 "s/NAMES"
 }
+
+@test "more names than a model may have are left out, and take no memory" {
+  awk 'BEGIN { for (row = 0; row < 2; ++row) { printf row ? "-1" : "1"; for (i = 1; i <= 17000; ++i) printf " %d:%d", i, 1 + row; print "" } }' >long.svm
+  awk 'BEGIN { x = sprintf("%1000s", ""); gsub(" ", "x", x); for (i = 1; i <= 17000; ++i) print x i }' >long.txt
+  linblock pack long.svm -o s --names long.txt --memory 64M -q
+  linblock pack long.svm -o plain --memory 64M -q
+  linblock train plain -o without --memory 64M -q
+  run linblock train s -o model --memory 64M --json
+  expect 0 "the model has no names of features: 17,000 features with a weight have one"
+  cmp model without
+  head -c 15000000 long.txt | head -n 14000 >fewer.txt
+  linblock pack long.svm -o fewer --names fewer.txt --memory 16M --chunk-bytes 256K -q
+  linblock train fewer -o model --memory 16M --json -q >summary.json
+  jq -e '.peak_memory_bytes < 16 * 1048576' summary.json
+  [ "$(grep -c '^# [0-9]* x' model)" -eq 14000 ]
+}
