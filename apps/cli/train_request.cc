@@ -39,6 +39,7 @@ void check_outputs(const TrainRequest& request) {
   std::vector<std::string> read = request.options.inputs;
   read.insert(read.end(), request.options.test.begin(), request.options.test.end());
   read.push_back(request.options.pack.weights);
+  read.push_back(request.options.pack.names);
   // A model may be the start of its own successor.
   if (request.model.empty() || !same_file(request.options.warm, request.model)) read.push_back(request.options.warm);
   Outputs outputs(read);

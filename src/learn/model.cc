@@ -50,6 +50,7 @@ bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; 
 // adds are passed over; a version that must not be passed over has another number.
 constexpr std::string_view kSectionBeginning = "# linblock-model ";
 constexpr int kSectionVersion = 1;
+constexpr int kNamesVersion = 2;                  // of a model that has names of features
 constexpr std::string_view kSoftmax = "softmax";  // how several columns make one decision, where it is not as usual
 
 // {"name": "huber-hinge", "huber": "0.5"}
@@ -72,7 +73,7 @@ AnyLoss loss_from(const std::string& path, const Json& json) {
   return loss;
 }
 
-Json section_json(const Model& model) {
+Json section_json(const Model& model, const ModelNames& names) {
   Json json = {
       {"index_base", model.index_base}, {"normalized", model.normalized}, {"against_rest", model.against_rest}};
   json["calibration"] = Json::array();
@@ -81,6 +82,7 @@ Json section_json(const Model& model) {
   if (model.loss) json["loss"] = loss_json(*model.loss);
   if (model.softmax) json["multiclass"] = kSoftmax;
   if (!model.label_names.empty()) json["label_names"] = model.label_names.text();
+  if (!names.empty()) json["feature_names"] = names.json();
   if (!model.bounds.empty()) {
     json["bounds"] = {{"problem", model.bounds.problem}, {"duals", Json::array()}};
     for (const auto& [label, dual] : model.bounds.by_label) json["bounds"]["duals"].push_back({label, dual});
@@ -88,14 +90,17 @@ Json section_json(const Model& model) {
   return json;
 }
 
-std::string section_of(const Model& model) {
-  return fmt::format("{}{} {}\n", kSectionBeginning, kSectionVersion, section_json(model).dump());
+std::string section_of(const Model& model, const ModelNames& names) {
+  return fmt::format("{}{} {}\n", kSectionBeginning, names.empty() ? kSectionVersion : kNamesVersion,
+                     section_json(model, names).dump());
 }
 
 // The binary form: this, a JSON object with the header and the section, blanks up to a multiple of kBinaryAligned,
-// weights as floats by feature and then by column, and a checksum of everything before it.
+// weights as floats by feature and then by column, names of features as in text, and a checksum of everything before
+// it.
 struct BinaryHead {
   static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersionWithNames = 2;
   static constexpr size_t kBytes = kBinaryModelBeginning.size() + sizeof(uint32_t) + sizeof(uint32_t);
 
   uint32_t version = kVersion;
@@ -112,8 +117,8 @@ struct BinaryHead {
 };
 constexpr size_t kBinaryAligned = 64;
 
-std::string binary_head(const Model& model) {
-  Json json = section_json(model);
+std::string binary_head(const Model& model, const ModelNames& names) {
+  Json json = section_json(model, names);
   json["solver_type"] = model.solver_type;
   json["labels"] = model.labels;
   json["features"] = model.features;
@@ -122,7 +127,9 @@ std::string binary_head(const Model& model) {
   const size_t used = BinaryHead::kBytes + text.size() + 1;
   text.append((kBinaryAligned - used % kBinaryAligned) % kBinaryAligned, ' ');
   text += '\n';
-  return BinaryHead{.json_bytes = static_cast<uint32_t>(text.size())}.text() + text;
+  const BinaryHead head{.version = names.empty() ? BinaryHead::kVersion : BinaryHead::kVersionWithNames,
+                        .json_bytes = static_cast<uint32_t>(text.size())};
+  return head.text() + text;
 }
 
 // The last line: the checksum of everything before it, and how long the section is.
@@ -148,17 +155,29 @@ std::optional<Trailer> read_trailer(const File& file) {
   return trailer;
 }
 
+void add_to_sum(const File& file, uint64_t begin, uint64_t bytes, Checksum& sum) {
+  std::vector<unsigned char> piece;
+  for (uint64_t at = 0; at < bytes; at += piece.size()) {
+    piece.resize(std::min(kPieceBytes, bytes - at));
+    file.read_exactly_at(piece, begin + at);
+    sum.add(piece);
+  }
+}
+
 }  // namespace
 
 // The words of a model file, a piece of it in memory at a time, with its name for complaints.
 class ModelRows::Words {
  public:
   explicit Words(const std::string& path)
-      : path_(path), file_(File::open_read(path)), size_(file_.size()), trailer_(read_trailer(file_)) {
+      : path_(path),
+        file_(std::make_shared<const File>(File::open_read(path))),
+        size_(file_->size()),
+        trailer_(read_trailer(*file_)) {
     if (!trailer_) return;
     size_ -= Trailer::kBytes + trailer_->section_bytes;
     section_.resize(checked_size(trailer_->section_bytes, kMostMetadata, "the section of '" + path + "'"));
-    file_.read_exactly_at({reinterpret_cast<unsigned char*>(section_.data()), section_.size()}, size_);
+    file_->read_exactly_at({reinterpret_cast<unsigned char*>(section_.data()), section_.size()}, size_);
   }
 
   void read_header(Model& model);
@@ -169,8 +188,17 @@ class ModelRows::Words {
   // After the last word.
   void check() {
     if (!trailer_) return;
+    add_to_sum(*file_, size_, names_.bytes, sum_);
     sum_.add(bytes_of(section_));
     if (sum_.value() != trailer_->checksum) refuse("its checksum does not match");
+    names_.each(*file_, size_, [](uint64_t, std::string_view) {});
+  }
+  // Before anything is read: the names are no words.
+  FeatureNameSource leave_out(const ModelNames& names) {
+    if (names.bytes > size_) refuse("it is cut short");
+    names_ = names;
+    size_ -= names.bytes;
+    return names.source(file_, size_);
   }
   // Until the next word.
   std::string_view word() {
@@ -242,14 +270,15 @@ class ModelRows::Words {
     at_ = 0;
     const size_t kept = piece_.size();
     piece_.resize(kept + std::min<uint64_t>(kPieceBytes, size_ - read_));
-    file_.read_exactly_at({reinterpret_cast<unsigned char*>(piece_.data()) + kept, piece_.size() - kept}, read_);
+    file_->read_exactly_at({reinterpret_cast<unsigned char*>(piece_.data()) + kept, piece_.size() - kept}, read_);
     sum_.add({reinterpret_cast<const unsigned char*>(piece_.data()) + kept, piece_.size() - kept});
     read_ += piece_.size() - kept;
   }
 
   const std::string path_;
-  File file_;
-  uint64_t size_;  // without the section and the trailer
+  std::shared_ptr<const File> file_;
+  uint64_t size_;  // without the names, the section and the trailer
+  ModelNames names_;
   std::optional<Trailer> trailer_;
   std::string section_;
   Checksum sum_;  // of what was read so far
@@ -389,7 +418,7 @@ void take_checked(const std::string& path, const Json& json, Model& model) {
            label);
 }
 
-void read_section(const std::string& path, std::string_view section, Model& model) {
+Json parse_section(const std::string& path, std::string_view section) {
   const auto refuse = [&](const std::string& why) {
     fail(ErrorKind::damaged, "'{}' is not a usable model: {}; train it again or restore it from a copy", path, why);
   };
@@ -398,16 +427,17 @@ void read_section(const std::string& path, std::string_view section, Model& mode
   int version = 0;
   const auto [end, error] = std::from_chars(section.data(), section.data() + section.size(), version);
   if (error != std::errc()) refuse("what follows its weights is not linblock's");
-  if (version != kSectionVersion)
-    refuse(fmt::format("it is of version {}, and this linblock knows version {}", version, kSectionVersion));
+  if (version != kSectionVersion && version != kNamesVersion)
+    refuse(fmt::format("it is of version {}, and this linblock knows version {}", version, kNamesVersion));
   section.remove_prefix(static_cast<size_t>(end - section.data()));
-  try {
-    const Json json = Json::parse(section);
-    take_metadata(path, json, model);
-    take_checked(path, json, model);
-  } catch (const JsonError& wrong) {
-    refuse(wrong.what());
-  }
+  Json json = Json::parse(section);
+  if (json.contains("feature_names") != (version == kNamesVersion)) refuse("its version is not what it holds");
+  return json;
+}
+
+ModelNames names_in(const Json& section) {
+  const Json* const names = section.find("feature_names");
+  return names == nullptr ? ModelNames() : ModelNames::from(*names);
 }
 
 std::string hex(uint64_t value) { return fmt::format("{:016x}", value); }
@@ -433,7 +463,8 @@ void look_beside(const std::string& path, uint64_t checksum, Model& model) {
 // A model of the binary form, some of it in memory at a time.
 class ModelRows::Binary {
  public:
-  explicit Binary(const std::string& path) : path_(path), file_(File::open_read(path)), size_(file_.size()) {}
+  explicit Binary(const std::string& path)
+      : path_(path), file_(std::make_shared<const File>(File::open_read(path))), size_(file_->size()) {}
 
   void read_header(Model& model) {
     std::string head(BinaryHead::kBytes, ' ');
@@ -441,8 +472,9 @@ class ModelRows::Binary {
     read(head);
     const auto* const at = reinterpret_cast<const unsigned char*>(head.data()) + kBinaryModelBeginning.size();
     const auto version = load_le<uint32_t>(at);
-    if (version != BinaryHead::kVersion)
-      refuse(fmt::format("it is of version {}, and this linblock knows version {}", version, BinaryHead::kVersion));
+    if (version != BinaryHead::kVersion && version != BinaryHead::kVersionWithNames)
+      refuse(fmt::format("it is of version {}, and this linblock knows version {}", version,
+                         BinaryHead::kVersionWithNames));
     const auto bytes = load_le<uint32_t>(at + sizeof(uint32_t));
     if (bytes > kMostMetadata || bytes > size_ - head.size() - sizeof(uint64_t)) refuse("it is cut short");
     std::string text(bytes, ' ');
@@ -459,13 +491,18 @@ class ModelRows::Binary {
       if (!std::isfinite(model.bias)) refuse("its bias is not finite");
       take_metadata(path_, json, model);
       take_checked(path_, json, model);
+      names_ = names_in(json);
+      if (names_.empty() != (version == BinaryHead::kVersion)) refuse("its version is not what it holds");
     } catch (const JsonError& wrong) {
       refuse(wrong.what());
     }
-    const uint64_t left = size_ - at_ - sizeof(uint64_t);
+    if (names_.bytes > size_ - at_ - sizeof(uint64_t)) refuse("it is cut short");
+    weights_end_ = size_ - sizeof(uint64_t) - names_.bytes;
+    const uint64_t left = weights_end_ - at_;
     const uint64_t rows = model.features + (model.bias >= 0 ? 1 : 0);
     if (model.features > format::kLargestIndex || left != rows * model.columns() * sizeof(float))
       refuse(fmt::format("it claims {} features, and has other weights", model.features));
+    if (!names_.empty()) model.feature_names = names_.source(file_, weights_end_);
   }
 
   void next(std::span<float> row) {
@@ -479,14 +516,16 @@ class ModelRows::Binary {
   }
 
   // After the last weight.
-  void check() const {
+  void check() {
+    add_to_sum(*file_, weights_end_, names_.bytes, sum_);
     const uint64_t sum = sum_.value();
     if (checksum() != sum) refuse("its checksum does not match");
+    names_.each(*file_, weights_end_, [](uint64_t, std::string_view) {});
   }
   // As it stands at the end; next() finds out whether it is true.
   uint64_t checksum() const {
     std::array<unsigned char, sizeof(uint64_t)> bytes{};
-    file_.read_exactly_at(bytes, size_ - bytes.size());
+    file_->read_exactly_at(bytes, size_ - bytes.size());
     return load_le<uint64_t>(bytes.data());
   }
 
@@ -502,14 +541,14 @@ class ModelRows::Binary {
   }
 
   void read(std::string& to) {
-    file_.read_exactly_at({reinterpret_cast<unsigned char*>(to.data()), to.size()}, at_);
+    file_->read_exactly_at({reinterpret_cast<unsigned char*>(to.data()), to.size()}, at_);
     sum_.add(bytes_of(to));
     at_ += to.size();
   }
 
   void read_on(size_t least) {
     std::string rest = piece_.substr(used_);
-    const uint64_t left = size_ - sizeof(uint64_t) - at_;
+    const uint64_t left = weights_end_ - at_;
     piece_.resize(std::min<uint64_t>(std::max<uint64_t>(kPieceBytes, least), left));
     read(piece_);
     piece_.insert(0, rest);
@@ -521,8 +560,10 @@ class ModelRows::Binary {
   }
 
   const std::string path_;
-  File file_;
+  std::shared_ptr<const File> file_;
   uint64_t size_;
+  uint64_t weights_end_ = 0;
+  ModelNames names_;
   uint64_t at_ = 0;
   Checksum sum_;
   std::string piece_;
@@ -603,6 +644,8 @@ Model make_model(const Store& store, std::vector<float> weights, std::vector<int
   model.solver_type = std::move(solver_type);
   model.labels = std::move(labels);
   model.label_names = store.info().label_names;
+  if (!store.feature_names().empty())
+    model.feature_names = [names = store.feature_names()](const FeatureNameVisitor& visit) { names.each(visit); };
   model.bias = bias;
   model.index_base = store.info().index_base;
   model.normalized = store.info().normalized;
@@ -658,16 +701,48 @@ void write_binary_weights(const std::function<void(const std::string&)>& write, 
   }
 }
 
+// The names that the file gets: of features with a weight that is not 0 in some column.
+void each_line_of_names(const Model& model, uint64_t rows, const RowReader& read,
+                        const std::function<void(const std::string&)>& line) {
+  if (!model.feature_names) return;
+  const size_t width = model.columns();
+  const uint64_t rows_per_piece = std::max<uint64_t>(1, kWeightsPerPiece / width);
+  const auto base = static_cast<uint64_t>(model.index_base);
+  std::vector<float> weights;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  model.feature_names([&](uint64_t index, std::string_view name) {
+    if (index < base || index - base >= model.features) return;
+    const uint64_t row = index - base;
+    if (row < begin || row >= end) {
+      begin = row;
+      end = std::min(rows, row + rows_per_piece);
+      weights.resize((end - begin) * width);
+      read(begin, weights);
+    }
+    const std::span<const float> own = std::span(weights).subspan((row - begin) * width, width);
+    if (std::any_of(own.begin(), own.end(), [](float weight) { return weight != 0; }))
+      line(ModelNames::line(index, name));
+  });
+}
+
 // What a run that was killed has left there, in whichever form, is ours to replace.
 File create_model_file(const std::string& path) {
   return File::create(path, file_begins_as(path, kBinaryModelBeginning) ? kBinaryModelBeginning : kModelBeginning);
 }
 
-// Everything that may fail for lack of space comes before the first rename.
-void write_model(const std::string& path, const Model& model, uint64_t rows, const RowReader& read,
-                 const std::string& metadata_json, const Team& team, ModelFormat form) {
+// Everything that may fail for lack of space comes before the first rename. Returns how many names are left out.
+uint64_t write_model(const std::string& path, const Model& model, uint64_t rows, const RowReader& read,
+                     const std::string& metadata_json, const Team& team, ModelFormat form) {
   const std::string temporary = temporary_path(path);
   const std::string beside = model_json_path(path);
+  ModelNames names;
+  each_line_of_names(model, rows, read, [&](const std::string& line) {
+    ++names.count;
+    names.bytes += line.size();
+  });
+  const uint64_t left_out = names.fit() ? 0 : names.count;
+  if (!names.fit()) names = {};
   File file = create_model_file(temporary);
   File json_file;
   try {
@@ -676,16 +751,29 @@ void write_model(const std::string& path, const Model& model, uint64_t rows, con
       file.write_next(bytes_of(text));
       sum.add(bytes_of(text));
     };
+    const auto write_names = [&] {
+      if (names.empty()) return;
+      std::string lines;
+      each_line_of_names(model, rows, read, [&](const std::string& line) {
+        lines += line;
+        if (lines.size() < kPieceBytes) return;
+        write(lines);
+        lines.clear();
+      });
+      write(lines);
+    };
     if (form == ModelFormat::binary) {
-      write(binary_head(model));
+      write(binary_head(model, names));
       write_binary_weights(write, rows, model.columns(), read);
+      write_names();
       std::array<unsigned char, sizeof(uint64_t)> bytes{};
       store_le(bytes.data(), sum.value());
       file.write_next(bytes);
     } else {
       write(header(model));
       write_weights(write, rows, model.columns(), read, team);
-      const std::string section = section_of(model);
+      write_names();
+      const std::string section = section_of(model, names);
       write(section);
       file.write_next(bytes_of(Trailer{.checksum = sum.value(), .section_bytes = section.size()}.text()));
     }
@@ -715,6 +803,7 @@ void write_model(const std::string& path, const Model& model, uint64_t rows, con
         fmt::format("the model is saved in '{}', but something beside it is not: {}", path, error.sentence()),
         error.remedies());
   }
+  return left_out;
 }
 
 }  // namespace
@@ -735,10 +824,10 @@ bool may_be_model(const std::string& path) {
   return file_begins_as(path, kModelBeginning) || file_begins_as(path, kBinaryModelBeginning);
 }
 
-void save_model(const std::string& path, const Model& model, const std::string& metadata_json, const Team& team,
-                ModelFormat form) {
+uint64_t save_model(const std::string& path, const Model& model, const std::string& metadata_json, const Team& team,
+                    ModelFormat form) {
   const size_t width = model.columns();
-  write_model(
+  return write_model(
       path, model, model.weights.size() / width,
       [&](uint64_t first, std::span<float> out) {
         std::copy_n(model.weights.begin() + static_cast<ptrdiff_t>(first * width), out.size(), out.begin());
@@ -746,10 +835,10 @@ void save_model(const std::string& path, const Model& model, const std::string& 
       metadata_json, team, form);
 }
 
-void save_model(const std::string& path, const Model& model, const ModelColumns& columns,
-                const std::string& metadata_json, const Team& team, ModelFormat form) {
+uint64_t save_model(const std::string& path, const Model& model, const ModelColumns& columns,
+                    const std::string& metadata_json, const Team& team, ModelFormat form) {
   const size_t width = columns.size();
-  write_model(
+  return write_model(
       path, model, columns.rows(),
       [&](uint64_t first, std::span<float> out) {
         std::vector<float> column(out.size() / width);
@@ -772,12 +861,26 @@ ModelRows::ModelRows(const std::string& path) {
     return;
   }
   words_ = std::make_unique<Words>(path);
+  Json section;
+  if (words_->has_section()) {
+    try {
+      section = parse_section(path, words_->section());
+      if (const ModelNames names = names_in(section); !names.empty()) header_.feature_names = words_->leave_out(names);
+    } catch (const JsonError& wrong) {
+      words_->refuse(wrong.what());
+    }
+  }
   words_->read_header(header_);
   // A weight takes two characters at least, so the file bounds what may be allocated.
   if (header_.features > format::kLargestIndex || rows() * header_.columns() > words_->left() / 2 + 1)
     words_->refuse(fmt::format("it claims {} features, more than it can hold", header_.features));
   if (words_->has_section()) {
-    read_section(path, words_->section(), header_);
+    try {
+      take_metadata(path, section, header_);
+      take_checked(path, section, header_);
+    } catch (const JsonError& wrong) {
+      words_->refuse(wrong.what());
+    }
     look_beside(path, words_->checksum(), header_);
   } else {
     read_old_metadata(path, header_);
@@ -818,7 +921,7 @@ Model load_model(const std::string& path) {
   return model;
 }
 
-void convert_model(const std::string& from, const std::string& to, ModelFormat form, const Team& team) {
+uint64_t convert_model(const std::string& from, const std::string& to, ModelFormat form, const Team& team) {
   ModelRows rows(from);
   std::string metadata = "{\"program\": \"linblock\"}";
   if (rows.header().warning.empty() && path_kind(model_json_path(from)) == PathKind::file)
@@ -828,7 +931,7 @@ void convert_model(const std::string& from, const std::string& to, ModelFormat f
   model.weights.resize(rows.rows() * model.columns());
   for (uint64_t row = 0; row < rows.rows(); ++row)
     rows.next(std::span(model.weights).subspan(row * model.columns(), model.columns()));
-  save_model(to, model, metadata, team, form);
+  return save_model(to, model, metadata, team, form);
 }
 
 }  // namespace linblock

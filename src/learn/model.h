@@ -18,6 +18,7 @@
 #include "learn/calibrate.h"
 #include "learn/dual_bounds.h"
 #include "learn/model_columns.h"
+#include "learn/model_names.h"
 #include "objective/losses/losses.h"
 #include "store/chunk/row.h"
 #include "store/core/store.h"
@@ -29,6 +30,7 @@ struct Model {
   std::optional<AnyLoss> loss;       // where LIBLINEAR has no name for it, and the one above stands in for it
   std::vector<int32_t> labels;       // decision > 0 gives labels[0]; several columns: the largest decides
   LabelNames label_names;            // by label, where labels are words; else empty
+  FeatureNameSource feature_names;   // null: none; of a model that is read, to be called after its last row
   uint64_t features = 0;             // rows of weights, without the bias
   double bias = -1;                  // the value of the constant feature; below 0: none
   int index_base = 1;                // of the data: index `index_base` is the first row
@@ -84,11 +86,12 @@ class PartlySaved : public Error {
 };
 
 // MODEL is replaced atomically, and then MODEL.json. `metadata_json`: an object, to which MODEL's checksum is added.
-void save_model(const std::string& path, const Model& model, const std::string& metadata_json, const Team& team,
-                ModelFormat form = ModelFormat::text);
+// Returns how many names of features are left out, since a model cannot have so many: all of them, or none.
+uint64_t save_model(const std::string& path, const Model& model, const std::string& metadata_json, const Team& team,
+                    ModelFormat form = ModelFormat::text);
 // With weights that stand apart.
-void save_model(const std::string& path, const Model& model, const ModelColumns& columns,
-                const std::string& metadata_json, const Team& team, ModelFormat form = ModelFormat::text);
+uint64_t save_model(const std::string& path, const Model& model, const ModelColumns& columns,
+                    const std::string& metadata_json, const Team& team, ModelFormat form = ModelFormat::text);
 // A model read row by row, for whoever has no memory for all of it.
 // Throws ErrorKind::damaged for what is not a model, is cut short, claims more than the file can hold, or, when its
 // last row is read, does not have the checksum that it should. A model without a section is LIBLINEAR's, which has no
@@ -121,7 +124,8 @@ class ModelRows {
 
 Model load_model(const std::string& path);
 
-// The same model in a form of choice, with its MODEL.json. It is held in memory.
-void convert_model(const std::string& from, const std::string& to, ModelFormat form, const Team& team);
+// The same model in a form of choice, with its MODEL.json. It is held in memory. Returns what
+// save_model does.
+uint64_t convert_model(const std::string& from, const std::string& to, ModelFormat form, const Team& team);
 
 }  // namespace linblock

@@ -112,6 +112,22 @@ void use_names(Model& model, LabelNames& names) {
   for (int32_t& label : model.labels) label = names.add(model.label_names.show(label));
 }
 
+// For items whose features have one. Names come by increasing feature, and so are the items looked at.
+template <class Column>
+void take_names(const FeatureNameSource& source, std::vector<Column>& columns) {
+  if (!source) return;
+  using Item = typename decltype(Column::largest)::value_type;
+  std::vector<Item*> items;
+  for (Column& column : columns)
+    for (Item& item : column.largest) items.push_back(&item);
+  std::sort(items.begin(), items.end(), [](const Item* a, const Item* b) { return a->feature < b->feature; });
+  auto next = items.begin();
+  source([&](uint64_t feature, std::string_view name) {
+    while (next != items.end() && (*next)->feature < feature) ++next;
+    for (; next != items.end() && (*next)->feature == feature; ++next) (*next)->name = name;
+  });
+}
+
 }  // namespace
 
 double WeightChange::size() const { return std::abs(after - before); }
@@ -137,6 +153,7 @@ std::vector<ColumnWeights> largest_weights(ModelRows& rows, size_t count) {
     columns[c].largest = largest[c].take();
     if (model.bias >= 0) columns[c].bias = model.bias * double{row[c]};
   }
+  take_names(model.feature_names, columns);
   return columns;
 }
 
@@ -176,6 +193,8 @@ std::vector<ColumnDifference> difference_of(const std::string& before, const std
     column.threshold_after = new_rows.header().threshold.value_or(0) * sign * (c == 0 ? 1 : -1);
     column.largest = largest[c].take();
   }
+  take_names(old_rows.header().feature_names, columns);
+  take_names(new_rows.header().feature_names, columns);
   return columns;
 }
 

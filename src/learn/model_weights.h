@@ -16,6 +16,7 @@ namespace linblock {
 struct FeatureWeight {
   uint64_t feature = 0;  // its index in the data
   double weight = 0;
+  std::string name = {};  // empty: it has none
 };
 
 // One column of a model: decisions above 0 speak for `label`.
@@ -34,6 +35,7 @@ struct WeightChange {
   uint64_t feature = 0;
   double before = 0;
   double after = 0;
+  std::string name = {};  // in the newer model, or else in the older one; empty: none
 
   double size() const;
 };

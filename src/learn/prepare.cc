@@ -32,16 +32,24 @@ std::string fingerprint(const TrainOptions& options) {
     files.push_back({{"path", input}, {"bytes", stamp.bytes}, {"modified", stamp.modified_nanoseconds}});
   }
   const PackOptions& pack = options.pack;
-  return Json{{"files", files},
-              {"seed", pack.seed},
-              {"shuffle", pack.shuffle},
-              {"chunk_bytes", pack.chunk_bytes.value_or(0)},
-              {"codec", pack.codec},
-              {"normalize", pack.normalize},
-              {"index_base", pack.index_base},
-              {"weights", pack.weights},
-              {"max_bad_rows", pack.max_bad_rows}}
-      .dump(1);
+  Json source = {{"files", files},
+                 {"seed", pack.seed},
+                 {"shuffle", pack.shuffle},
+                 {"chunk_bytes", pack.chunk_bytes.value_or(0)},
+                 {"codec", pack.codec},
+                 {"normalize", pack.normalize},
+                 {"index_base", pack.index_base},
+                 {"weights", pack.weights},
+                 {"max_bad_rows", pack.max_bad_rows}};
+  if (!pack.names.empty()) {
+    source["names"] = {{"path", pack.names}};
+    if (pack.names != "-") {
+      const FileStamp stamp = file_stamp(pack.names);
+      source["names"]["bytes"] = stamp.bytes;
+      source["names"]["modified"] = stamp.modified_nanoseconds;
+    }
+  }
+  return source.dump(1);
 }
 
 Remedy another_place() { return say("name another place with `store`"); }
@@ -110,6 +118,10 @@ void give_up_store(const std::string& store) {
 std::string store_for(const TrainOptions& options, size_t threads, const TrainObserver& observer, bool& packed) {
   if (options.inputs.size() == 1 && is_store(options.inputs.front())) {
     expect_rows(read_manifest(options.inputs.front()), options.inputs.front());
+    if (!options.pack.names.empty())
+      fail(ErrorKind::usage, {leave_out("names")},
+           "'{}' is a store, which takes `names` of features when it is packed, and keeps them",
+           options.inputs.front());
     return options.inputs.front();
   }
   const bool piped = std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end();

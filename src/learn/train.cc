@@ -334,6 +334,7 @@ TrainReport train(const TrainOptions& asked, const Context& given, const TrainOb
   check_test_inputs(asked.test);  // before hours of packing and training, not after them
   TrainReport report;
   const Store store = open_store(asked, given.team.size(), observer, report);
+  store.feature_names().check();  // they are needed when the model is saved, and hours may pass until then
   const auto [context, planned_bytes] = resume_with(given, asked.fresh, observer, [&](const Context& other) {
     const TrainObserver silent;
     const TrainOptions options = with_method(asked, store, other);
@@ -350,12 +351,10 @@ TrainReport train(const TrainOptions& asked, const Context& given, const TrainOb
   return report;
 }
 
-void save_trained(const std::string& path, const TrainOptions& options, TrainReport& report, const Team& team) {
+uint64_t save_trained(const std::string& path, const TrainOptions& options, TrainReport& report, const Team& team) {
   const std::string metadata = describe_model(options, report);
-  if (report.columns.size() == 0)
-    save_model(path, report.model, metadata, team, options.model_format);
-  else
-    save_model(path, report.model, report.columns, metadata, team, options.model_format);
+  if (report.columns.size() == 0) return save_model(path, report.model, metadata, team, options.model_format);
+  return save_model(path, report.model, report.columns, metadata, team, options.model_format);
 }
 
 std::string describe_model(const TrainOptions& options, const TrainReport& report) {

@@ -37,7 +37,7 @@ TrainReport train(const TrainOptions& options, const Context& context, const Tra
 
 // What MODEL.json says.
 std::string describe_model(const TrainOptions& options, const TrainReport& report);
-// The model and MODEL.json.
-void save_trained(const std::string& path, const TrainOptions& options, TrainReport& report, const Team& team);
+// The model and MODEL.json. Returns what save_model does.
+uint64_t save_trained(const std::string& path, const TrainOptions& options, TrainReport& report, const Team& team);
 
 }  // namespace linblock

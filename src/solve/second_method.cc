@@ -229,7 +229,7 @@ class ChangingSolver : public Solver {
     for (const ChangedTask& task : tasks_) gap = std::max(gap, task.certificate.gap());
     setup_.context.observer.note(
         fmt::format("dual is too slow on these data: after {} passes the certified gap is {:.3g}%, and more than {} "
-                    "passes lie ahead. newton goes on from its weights",
+                    "passes lie ahead. newton starts from its weights",
                     passes_, 100 * gap, static_cast<int>(Slowness::kMostAhead)));
     setup_.context.observer.plan(second_->plan);
   }

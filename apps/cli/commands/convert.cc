@@ -30,7 +30,8 @@ void run_convert(ConvertRequest& request, bool format_given, Session& session) {
   const ModelRows rows(request.model);
   if (!format_given) request.model_format = rows.form() == ModelFormat::text ? ModelFormat::binary : ModelFormat::text;
   if (!rows.header().warning.empty()) session.terminal.say("warning: " + rows.header().warning);
-  convert_model(request.model, request.output, request.model_format, request.team);
+  const uint64_t left_out = convert_model(request.model, request.output, request.model_format, request.team);
+  say_names_left_out(left_out, session.terminal);
   forget_state(request.output);
   if (request.model_format == ModelFormat::text) say_for_liblinear(rows.header(), session.terminal);
   session.terminal.say(fmt::format("{}: {} to {}: {}", request.model, human_bytes(file_stamp(request.model).bytes),

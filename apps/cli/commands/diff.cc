@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "cli/commands/commands.h"
 #include "cli/show/print_json.h"
@@ -33,14 +35,17 @@ void print_table(const std::vector<ColumnDifference>& columns, const LabelNames&
       fmt::print("  no weight differs\n");
       continue;
     }
-    fmt::print("{:>12}  {:>12}  {:>12}  {:>12}\n", "feature", "before", "after", "change");
-    const auto print = [](const std::string& name, double before, double after) {
-      fmt::print("{:>12}  {:>12.6g}  {:>12.6g}  {:>+12.6g}\n", name, before, after, after - before);
+    const bool named = std::any_of(column.largest.begin(), column.largest.end(),
+                                   [](const WeightChange& change) { return !change.name.empty(); });
+    fmt::print("{:>12}  {:>12}  {:>12}  {:>12}{}\n", "feature", "before", "after", "change", named ? "  name" : "");
+    const auto print = [](const std::string& feature, double before, double after, const std::string& name = "") {
+      fmt::print("{:>12}  {:>12.6g}  {:>12.6g}  {:>+12.6g}{}{}\n", feature, before, after, after - before,
+                 name.empty() ? "" : "  ", name);
     };
     if (column.bias_before != 0 || column.bias_after != 0) print("bias", column.bias_before, column.bias_after);
     if (!same_threshold) print("threshold", column.threshold_before, column.threshold_after);
     for (const WeightChange& change : column.largest)
-      print(std::to_string(change.feature), change.before, change.after);
+      print(std::to_string(change.feature), change.before, change.after, change.name);
   }
   if (!labels) return;
   const auto share = [](uint64_t part, uint64_t of) {
@@ -64,8 +69,11 @@ Json to_json(const std::vector<ColumnDifference>& columns, const LabelNames& nam
     one["threshold_before"] = column.threshold_before;
     one["threshold_after"] = column.threshold_after;
     one["changes"] = Json::array();
-    for (const WeightChange& change : column.largest)
-      one["changes"].push_back({{"feature", change.feature}, {"before", change.before}, {"after", change.after}});
+    for (const WeightChange& change : column.largest) {
+      Json item = {{"feature", change.feature}, {"before", change.before}, {"after", change.after}};
+      if (!change.name.empty()) item["name"] = change.name;
+      one["changes"].push_back(item);
+    }
     json["classes"].push_back(one);
   }
   if (labels)

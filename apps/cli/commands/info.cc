@@ -140,6 +140,7 @@ void print_json(const Store& store) {
                   {"codec_reason", info.codec_reason},
                   {"index_base", info.index_base},
                   {"frequent_features", info.frequent_features},
+                  {"named_features", info.feature_names.named},
                   {"normalized", info.normalized},
                   {"weighted", info.weighted}};
   if (info.values) {
@@ -175,6 +176,9 @@ void print_text(const Store& store) {
   fmt::print("  features    {}, numbered from {}{}; {} frequent ones first\n", grouped(info.features()),
              info.index_base, info.index_base_given ? " (as given)" : " (found from the data)",
              grouped(info.frequent_features));
+  if (info.feature_names.count > 0)
+    fmt::print("  names       {}, of features up to {}\n", grouped(info.feature_names.named),
+               info.feature_names.count + static_cast<uint64_t>(info.index_base) - 1);
   fmt::print("  nonzeros    {}\n", grouped(info.nonzeros));
   fmt::print("  labels      {}\n", grouped(info.labels.size()));
   size_t shown = 0;

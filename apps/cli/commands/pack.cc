@@ -63,6 +63,18 @@ std::string some_labels(const StoreInfo& info) {
   return info.label_names.list(shown, ", ") + (more > 0 ? fmt::format(" and {} more", grouped(more)) : "");
 }
 
+// Features without a row may get some by 'append', so that more names than features are no error.
+std::string words_of_names(const StoreInfo& info) {
+  const FeatureNamesInfo& names = info.feature_names;
+  std::string text = fmt::format("names: {} for {} features", grouped(names.named), grouped(info.features()));
+  if (names.count < info.features())
+    text += fmt::format("; the last {} have none", grouped(info.features() - names.count));
+  if (names.count > info.features())
+    text += fmt::format("; no row has a feature for the last {} lines of the file, which are kept for later rows",
+                        grouped(names.count - info.features()));
+  return text;
+}
+
 }  // namespace
 
 void run_pack(PackRequest& request, Session& session, bool appending) {
@@ -70,6 +82,7 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
   if (!request.options.rejects.empty()) {
     std::vector<std::string> read = request.inputs;
     read.push_back(request.options.weights);
+    read.push_back(request.options.names);
     if (appending) read.push_back(request.store);
     Outputs outputs(read);
     outputs.add_text(request.options.rejects, "--rejects");
@@ -100,6 +113,7 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
                     {"rows", report.rows},
                     {"nonzeros", report.nonzeros},
                     {"features", info.features()},
+                    {"named_features", info.feature_names.named},
                     {"bad_rows", report.bad_rows},
                     {"text_bytes", report.text_bytes},
                     {"bytes", store.bytes()},
@@ -118,6 +132,7 @@ void run_pack(PackRequest& request, Session& session, bool appending) {
                            human_bytes(peak_resident_bytes())));
   if (!info.label_names.empty() && !appending)
     terminal.say(fmt::format("labels are words, as in the first row: {}", some_labels(info)));
+  if (!request.options.names.empty()) terminal.say(words_of_names(info));
   if (report.bad_rows > 0)
     terminal.say(fmt::format("{} bad {} skipped{}", grouped(report.bad_rows),
                              report.bad_rows == 1 ? "row was" : "rows were",

@@ -45,7 +45,8 @@ void print_json(const TrainReport& report, double total_seconds) {
 void save_or_explain(const TrainRequest& request, const Team& team, TrainReport& report, const std::string& state,
                      const Terminal& terminal) {
   try {
-    save_trained(request.model, request.options, report, team);
+    const uint64_t left_out = save_trained(request.model, request.options, report, team);
+    say_names_left_out(left_out, terminal);
     if (request.options.model_format == ModelFormat::text) say_for_liblinear(report.model, terminal);
   } catch (const PartlySaved&) {
     throw;

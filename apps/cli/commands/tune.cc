@@ -81,10 +81,11 @@ std::string simpler_words(const Tuning& tuning) {
 
 // The command that trains what was tuned: on the store, so without what is said about text.
 std::string train_command(const Command& command, const std::string& store, double cost) {
-  constexpr std::array<std::string_view, 16> kNotForIt = {
-      "--folds",       "--metric",  "--costs",      "--checkpoint",        "--checkpoint-seconds", "--fresh",
-      "--store",       "--weights", "--json",       "--require-converged", "--max-bad-rows",       "--rejects",
-      "--chunk-bytes", "--codec",   "--index-base", "--normalize"};
+  constexpr std::array<std::string_view, 17> kNotForIt = {
+      "--folds",        "--metric",  "--costs",       "--checkpoint", "--checkpoint-seconds",
+      "--fresh",        "--store",   "--weights",     "--json",       "--require-converged",
+      "--max-bad-rows", "--rejects", "--chunk-bytes", "--codec",      "--index-base",
+      "--normalize",    "--names"};
   std::string words = fmt::format("linblock train {} -o MODEL --cost {}", store, cost);
   for (const auto& [flag, value] : command.given_values())
     if (std::find(kNotForIt.begin(), kNotForIt.end(), flag) == kNotForIt.end())
@@ -101,6 +102,7 @@ TrainReport train_best(TuneRequest& request, Tuning& tuning, const Context& cont
   // At this cost the default may be another method, for which the folds' mean is no start.
   train.options.solve.method = tuning.method;
   train.options.choose_method = false;
+  train.options.pack.names.clear();  // the store has them
   Context last = context;
   last.checkpoint.path += ".final";
   last.memory_bytes = tuning.memory_bytes;

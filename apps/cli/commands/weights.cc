@@ -58,22 +58,37 @@ std::string table(const Model& model, const std::vector<ColumnWeights>& columns)
   for (const ColumnWeights& column : columns) {
     text += fmt::format("{}{}: {} of {} weights are not 0, norm {:.6g}\n", text.empty() ? "" : "\n",
                         title(model, column), grouped(column.nonzeros), grouped(model.features), column.norm);
-    text += fmt::format("{:>12}  {:>12}\n", "feature", "weight");
+    text += fmt::format("{:>12}  {:>12}{}\n", "feature", "weight", model.feature_names ? "  name" : "");
     if (model.bias >= 0) text += fmt::format("{:>12}  {:>12.6g}\n", "bias", column.bias);
     for (const FeatureWeight& weight : column.largest)
-      text += fmt::format("{:>12}  {:>12.6g}\n", weight.feature, weight.weight);
+      text += fmt::format("{:>12}  {:>12.6g}{}{}\n", weight.feature, weight.weight, weight.name.empty() ? "" : "  ",
+                          weight.name);
   }
   if (model.threshold) text += fmt::format("decision threshold {:.6g}\n", *model.threshold);
   return text;
 }
 
+// As RFC 4180 has it.
+std::string quoted(const std::string& name) {
+  if (name.find_first_of(",\"") == std::string::npos) return name;
+  std::string text = "\"";
+  for (const char c : name) {
+    if (c == '"') text += c;
+    text += c;
+  }
+  return text + '"';
+}
+
+// The column of names is there where the model has names.
 std::string csv(const Model& model, const std::vector<ColumnWeights>& columns) {
-  std::string text = "class,feature,weight\n";
+  const bool named = static_cast<bool>(model.feature_names);
+  std::string text = fmt::format("class,feature,weight{}\n", named ? ",name" : "");
   for (const ColumnWeights& column : columns) {
     const std::string label = model.label_names.show(column.label);  // a name has neither commas nor quotes
-    if (model.bias >= 0) text += fmt::format("{},bias,{}\n", label, number(column.bias));
+    if (model.bias >= 0) text += fmt::format("{},bias,{}{}\n", label, number(column.bias), named ? "," : "");
     for (const FeatureWeight& weight : column.largest)
-      text += fmt::format("{},{},{}\n", label, weight.feature, number(weight.weight));
+      text += fmt::format("{},{},{}{}{}\n", label, weight.feature, number(weight.weight), named ? "," : "",
+                          quoted(weight.name));
   }
   return text;
 }
@@ -89,8 +104,11 @@ std::string json(const Model& model, const std::vector<ColumnWeights>& columns) 
                 {"nonzeros", column.nonzeros},
                 {"norm", column.norm}};
     one["weights"] = Json::array();
-    for (const FeatureWeight& weight : column.largest)
-      one["weights"].push_back({{"feature", weight.feature}, {"weight", weight.weight}});
+    for (const FeatureWeight& weight : column.largest) {
+      Json item = {{"feature", weight.feature}, {"weight", weight.weight}};
+      if (!weight.name.empty()) item["name"] = weight.name;
+      one["weights"].push_back(item);
+    }
     all["classes"].push_back(one);
   }
   return all.dump() + "\n";

@@ -102,6 +102,13 @@ void say_for_liblinear(const Model& model, const Terminal& terminal) {
     terminal.say("liblinear-predict knows labels as numbers, and with this model it writes " + codes_of(model));
 }
 
+void say_names_left_out(uint64_t count, const Terminal& terminal) {
+  if (count == 0) return;
+  terminal.say(fmt::format(
+      "the model has no names of features: {} features with a weight have one, and a model has {} names at most, in {}",
+      grouped(count), grouped(kMostModelNames), human_bytes(kMostModelNameBytes)));
+}
+
 void check_converged(const Summary& summary, const TrainRequest& request) {
   if (!request.require_converged || summary.converged()) return;
   const std::string helps = advice(summary, request);

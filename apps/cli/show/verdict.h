@@ -21,6 +21,8 @@ std::string advice(const Summary& summary, const TrainRequest& request);
 
 // What liblinear-predict does not know of this model, which is saved as text.
 void say_for_liblinear(const Model& model, const Terminal& terminal);
+// `count`: what save_model returns.
+void say_names_left_out(uint64_t count, const Terminal& terminal);
 
 // With --require-converged: throws ErrorKind::not_converged if the run did not converge.
 void check_converged(const Summary& summary, const TrainRequest& request);

@@ -170,6 +170,11 @@ Json to_json(const StoreInfo& info) {
     json["values"] = {
         {"squares", info.values->squares}, {"negative", info.values->negative}, {"content", hex(info.values->content)}};
   if (!info.label_names.empty()) json["label_names"] = info.label_names.text();
+  if (info.feature_names.count > 0)
+    json["feature_names"] = {{"count", info.feature_names.count},
+                             {"named", info.feature_names.named},
+                             {"bytes", info.feature_names.bytes},
+                             {"checksum", hex(info.feature_names.checksum)}};
   if (info.next_segment > 0) json["next_segment"] = info.next_segment;
   if (info.removed.number > 0)
     json["removed"] = {{"number", info.removed.number},
@@ -230,6 +235,18 @@ ValueSums values_from_json(const Json& json) {
   return values;
 }
 
+FeatureNamesInfo feature_names_from_json(const Json& json) {
+  const FeatureNamesInfo names{.count = whole(json, "count", uint64_t{format::kLargestIndex} + 1),
+                               .named = whole(json, "named"),
+                               .bytes = whole(json, "bytes"),
+                               .checksum = from_hex(json.at("checksum").text())};
+  const uint64_t without_text = format::kFeatureNamesHeaderBytes + names.count * sizeof(uint16_t);
+  if (names.named == 0 || names.named > names.count || names.bytes < without_text + names.named ||
+      names.bytes > without_text + names.named * format::kMostFeatureNameBytes)
+    fail(ErrorKind::damaged, "its names of features do not add up");
+  return names;
+}
+
 StoreInfo from_json(const Json& json) {
   StoreInfo info;
   info.axis = axis_from(json.at("axis").text());
@@ -268,6 +285,7 @@ StoreInfo from_json(const Json& json) {
                     .nonzeros = whole(removed, "nonzeros"),
                     .checksum = from_hex(removed.at("checksum").text())};
   }
+  if (json.contains("feature_names")) info.feature_names = feature_names_from_json(json.at("feature_names"));
   if (json.contains("tags")) info.tags = tags_from_json(json.at("tags"));
   if (info.axis == Axis::features) {
     info.rows_id = from_hex(json.at("rows_id").text());
@@ -282,6 +300,8 @@ StoreInfo from_json(const Json& json) {
     info.rows_id = from_hex(json.at("rows_id").text());
     info.forest = forest_from_json(json.at("forest"));
   }
+  if (info.axis != Axis::rows && info.feature_names.count > 0)
+    fail(ErrorKind::damaged, "only a store of rows has names of features");
   if (info.buckets == 0) fail(ErrorKind::damaged, "it has no buckets");
   if (info.chunk_bytes < format::kSmallestChunkBytes)
     fail(ErrorKind::damaged, "its chunk_bytes are {}, and {} are the least", info.chunk_bytes,
@@ -370,7 +390,7 @@ double ForestInfo::contrast() const {
 }
 
 uint64_t StoreInfo::bytes() const {
-  uint64_t sum = 16 + 4 * frequent_features;
+  uint64_t sum = 16 + 4 * frequent_features + feature_names.bytes;
   for (const ForestInfo::Trees& file : forest.files) sum += file.bytes;
   if (axis == Axis::features) sum += row_facts.bytes();
   if (removed.rows > 0) sum += format::kRemovedHeaderBytes + sizeof(uint64_t) * removed.rows;
@@ -401,8 +421,11 @@ std::string index_path(const std::string& store) { return store + "/" + format::
 std::string manifest_path(const std::string& store) { return store + "/" + format::kManifestName; }
 std::string features_path(const std::string& store) { return store + "/" + format::kFeaturesName; }
 
+std::string feature_names_path(const std::string& store) { return store + "/" + format::kFeatureNamesName; }
+
 uint32_t manifest_version(const StoreInfo& info) {
-  return info.tags.empty() && info.label_names.empty() ? format::kVersion : format::kManifestVersion;
+  const bool old = info.tags.empty() && info.label_names.empty() && info.feature_names.count == 0;
+  return old ? format::kVersion : format::kManifestVersion;
 }
 
 // The first line, "linblock-store VERSION CHECKSUM BYTES", covers the JSON behind it.
@@ -487,6 +510,7 @@ namespace {
 std::optional<std::string_view> beginning_of(std::string_view name) {
   if (name == format::kManifestName) return format::kManifestMagic;
   if (name == format::kFeaturesName) return format::kFeatureMagic;
+  if (name == format::kFeatureNamesName) return format::kFeatureNamesMagic;
   if (name == format::kLockName) return kLockBeginning;
   if (name == format::kSourceName) return format::kSourceBeginning;
   if (name == format::kBuiltName) return format::kBuiltBeginning;

@@ -33,6 +33,14 @@ struct RemovedInfo {
   uint64_t checksum = 0;
 };
 
+// The names of features (docs/format.md, "NAMES").
+struct FeatureNamesInfo {
+  uint64_t count = 0;  // of features up to the last one with a name; 0: there is no file
+  uint64_t named = 0;  // of those that have one
+  uint64_t bytes = 0;  // of the file
+  uint64_t checksum = 0;
+};
+
 // Rows that came under one tag: their ids are `first_row` and up, `ids` of them.
 struct TaggedRows {
   std::string tag = {};
@@ -127,6 +135,7 @@ struct StoreInfo {
   uint64_t features_checksum = 0;
   std::map<int32_t, uint64_t> labels;
   LabelNames label_names;           // where labels are words; empty: they are numbers
+  FeatureNamesInfo feature_names;   // rows only
   std::optional<ValueSums> values;  // rows only; nothing where the store is of an earlier version, and not compacted
   std::vector<SegmentInfo> segments;
   uint64_t next_segment = 0;  // where newer segments than the last one have been; else 0
@@ -164,6 +173,7 @@ std::string columns_path(const std::string& store);
 std::string index_path(const std::string& store);
 std::string manifest_path(const std::string& store);
 std::string features_path(const std::string& store);
+std::string feature_names_path(const std::string& store);
 
 // The oldest version of the format that can say this. A store without anything new keeps its bytes, and older programs
 // read it.

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "store/chunk/codec.h"
+#include "store/core/feature_names.h"
 #include "store/core/sample.h"
 #include "store/core/store_writer.h"
 #include "store/text/svmlight.h"
@@ -199,6 +200,8 @@ class Packer {
 // Reads the beginning of the data, learns from it what a store must know before its first row, and keeps the text: it
 // is packed like all the rest.
 void Packer::begin_store() {
+  if (!options_.names.empty())
+    writer_.set_feature_names(write_feature_names(options_.names, feature_names_path(writer_.folder())));
   uint64_t text_bytes = 0;
   bool whole_input = false;
   Checksum fingerprint;
@@ -417,6 +420,9 @@ void Packer::refuse(const Piece& piece, const BadLine& bad) {
 PackReport pack(const std::vector<std::string>& inputs, const std::string& store, const PackOptions& options,
                 const PackContext& context) {
   const PackPlan plan(options, nullptr);  // refuses impossible sizes before anything is created
+  if (options.names == "-" && std::find(inputs.begin(), inputs.end(), "-") != inputs.end())
+    fail(ErrorKind::usage, {say("save the names in a file")},
+         "the rows and the `names` of features cannot both come from standard input");
   StoreWriter writer(store);
   return Packer(inputs, writer, options, context).run();
 }

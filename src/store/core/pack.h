@@ -53,6 +53,7 @@ struct PackOptions {
   std::string weights;  // a file with one number a row; empty: none
   uint64_t max_bad_rows = 0;
   std::string rejects;  // where skipped lines go; empty: nowhere
+  std::string names;    // a file with the name of a feature on each line; empty: none
   std::string tag;      // of the rows; empty: none
   std::string source;   // what SOURCE says, of a store that is made for one training; empty: there is no SOURCE
 
@@ -80,7 +81,8 @@ struct PackOptions {
                              "auto, none, lz4, zstd or zlib; auto measures the disk and decides"),
         option("normalize", &PackOptions::normalize, "", "Scale every row to unit length"),
         option_as<IndexBase>("index_base", &PackOptions::index_base, "BASE",
-                             "Number of the first feature: 0, 1 or auto (0 if index 0 occurs)")};
+                             "Number of the first feature: 0, 1 or auto (0 if index 0 occurs)"),
+        option("names", &PackOptions::names, "FILE", "File with the names of the features, one per line")};
   }
 };
 

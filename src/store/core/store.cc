@@ -100,6 +100,7 @@ void Store::refuse_replaced() const {
 void Store::read_files() {
   read_features();  // only to see that it is whole
   check_sums(info_, path_);
+  feature_names_ = FeatureNames::open(path_, info_);
   for (uint32_t segment = 0; segment < info_.segments.size(); ++segment) read_directory(segment);
   std::sort(chunks_.begin(), chunks_.end(), [](const ChunkInfo& a, const ChunkInfo& b) {
     return std::tie(a.bucket, a.segment, a.number) < std::tie(b.bucket, b.segment, b.number);
@@ -397,6 +398,7 @@ VerifyReport verify(const Store& store, const Team& team, const std::function<vo
     if (tagged.rows()[i] != info.tags[i].rows)
       fail(ErrorKind::damaged, "'{}' is damaged: {} rows have the tag '{}' instead of {}", manifest_path(store.path()),
            tagged.rows()[i], info.tags[i].tag, info.tags[i].rows);
+  store.feature_names().check();
   if (info.axis == Axis::forest) {
     check_forest(MetricForest::open_pages(Store::open(store.path())));
     return {.chunks = store.chunks().size(), .rows = rows, .bytes = store.bytes()};

@@ -15,6 +15,7 @@
 #include "store/chunk/chunk.h"
 #include "store/chunk/feature_map.h"
 #include "store/chunk/row_block.h"
+#include "store/core/feature_names.h"
 #include "store/core/manifest.h"
 
 namespace linblock {
@@ -49,6 +50,8 @@ class Store {
   // Read again when it is first asked for: training has no use for it, and every byte counts there. Not for several
   // threads at once.
   const FeatureMap& features() const;
+  // Of the features that have one; they stay readable as long as this or a copy is there.
+  const FeatureNames& feature_names() const { return feature_names_; }
   // By bucket, and in the order of the input within one.
   std::span<const ChunkInfo> chunks() const { return chunks_; }
   uint64_t bytes() const { return info_.bytes(); }
@@ -79,6 +82,7 @@ class Store {
   std::string path_;
   StoreInfo info_;
   mutable std::optional<FeatureMap> features_;
+  FeatureNames feature_names_;
   std::vector<File> segments_;
   std::vector<ChunkInfo> chunks_;
   std::vector<uint64_t> removed_;        // chunk by chunk

@@ -21,6 +21,7 @@ class Linking {
 
   void run(const StoreInfo& info, StoreSnapshotReport& report) const {
     link(format::kFeaturesName, report);
+    if (info.feature_names.count > 0) link(format::kFeatureNamesName, report);
     for (const std::string& name : numbered_files(info)) link(name, report);
     // These are replaced or rewritten in their place.
     copy(format::kBuiltName, format::kBuiltBeginning);

@@ -109,6 +109,8 @@ class StoreWriter {
   // Facts the rows themselves do not carry.
   void saw_indices(uint32_t smallest, uint32_t largest);
   void set_weighted() { info_.weighted = true; }
+  // Of a new store; their file is in folder().
+  void set_feature_names(const FeatureNamesInfo& names) { info_.feature_names = names; }
   // Of a label that is a word. Called in the order of the rows, so that codes depend on nothing else.
   int32_t label_code(std::string_view name);
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/option.h"
 #include "store/chunk/format.h"
+#include "store/text/utf8.h"
 
 namespace linblock {
 
@@ -15,32 +16,6 @@ namespace {
 constexpr size_t kFirstSlots = 16;
 constexpr size_t kCopies = 5;       // of the text
 constexpr size_t kTableBytes = 32;  // of each name: its end and its slots, while both grow, and its place in counts
-
-// The code point that `text` begins with, and its bytes; 0 bytes: it is not UTF-8 (RFC 3629).
-struct CodePoint {
-  char32_t value = 0;
-  size_t bytes = 0;
-};
-
-CodePoint first_code_point(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const size_t bytes = lead >= 0xC2 && lead < 0xE0   ? 2
-                       : (lead & 0xF0) == 0xE0       ? 3
-                       : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                     : 0;
-  if (bytes == 0 || text.size() < bytes) return {};
-  char32_t value = lead & (0x7F >> bytes);
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    value = (value << 6) | (byte(i) & 0x3F);
-  }
-  const bool overlong = (bytes == 3 && value < 0x800) || (bytes == 4 && value < 0x10000);
-  const bool surrogate = value >= 0xD800 && value < 0xE000;
-  if (overlong || surrogate || value > 0x10FFFF) return {};
-  return {value, bytes};
-}
 
 bool is_white_space(char32_t c) {
   return c == ' ' || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200B) || c == 0x2028 || c == 0x2029 ||
@@ -56,7 +31,7 @@ std::string wrong_with_label(std::string_view word) {
   for (size_t at = 0; at < word.size();) {
     const CodePoint point = first_code_point(word.substr(at));
     if (point.bytes == 0) return "it is not UTF-8";
-    if (point.value < 32 || (point.value >= 127 && point.value < 160)) return "it has a control character";
+    if (is_control(point.value)) return "it has a control character";
     if (is_white_space(point.value)) return "it has white space";
     if (point.value == 0xFEFF) return "it has a byte order mark; save the text without one";
     if (std::string_view(":,;\"").find(static_cast<char>(point.value)) != std::string_view::npos && point.bytes == 1)
