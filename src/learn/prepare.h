@@ -111,7 +111,7 @@ struct TrainOptions {
         option("truncate", &TrainOptions::truncate, "S",
                "Limit every row's loss to 1 + S, against wrong labels (default: none{usual truncation})", {.from = 0},
                "none"),
-        option_as<NumberOrNone<-1>>("bias", &TrainOptions::bias, "B", "Add a constant feature of this value"),
+        option_as<NumberOrNone<-1>>("bias", &TrainOptions::bias, "B", "Intercept: add a constant feature of this value, such as 1"),
         option("free_bias", &TrainOptions::free_bias, "",
                "Do not penalize the bias, a constant feature of 1 ({free bias})"),
         option("positive", &TrainOptions::positive, "LABEL", "This label against all others (default: all labels)"),

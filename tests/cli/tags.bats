@@ -41,7 +41,7 @@ load helpers
   linblock append s good.svm --tag monday -q
   linblock append s good.svm --tag tuesday -q
   run linblock remove s --tag monday
-  expect 0 "removed 3 rows" "segment 2 left" "no rows with the tag monday are left" "s: 6 rows are left"
+  expect 0 "removed 3 rows" "segment 2 is gone" "no rows with the tag monday are left" "s: 6 rows are left"
   [ ! -e s/segment-000002.rows ]
   run linblock remove s --tag monday
   expect 3 "'s' has no rows with the tag 'monday': it has 'tuesday'; nothing was removed" "linblock info s"

@@ -58,12 +58,14 @@ RemoveReport remove_requested(const RemoveRequest& request, const RemoveContext&
   return remove_segment(request.store, request.segment, context);
 }
 
-// "; segment 3 has left, and the tag 2026-11-16 is free again"
+// "; segment 3 is gone; no rows with the tag 2026-11-16 are left"
 std::string what_left(const RemoveReport& report) {
   std::string text;
   const auto list = [](const auto& items) { return fmt::format("{}", fmt::join(items, ", ")); };
+  const bool one = report.segments.size() == 1;
   if (!report.segments.empty())
-    text += fmt::format("; {} {} left", report.segments.size() == 1 ? "segment" : "segments", list(report.segments));
+    text +=
+        fmt::format("; {} {} {}", one ? "segment" : "segments", list(report.segments), one ? "is gone" : "are gone");
   if (!report.tags.empty())
     text +=
         fmt::format("; no rows with the {} {} are left", report.tags.size() == 1 ? "tag" : "tags", list(report.tags));

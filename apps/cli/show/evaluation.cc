@@ -95,10 +95,15 @@ void warn_if_useless(Metric metric, double value, double baseline, const Termina
   const std::string_view what = metric == Metric::auc        ? "a random order of the rows"
                                 : metric == Metric::log_loss ? "the label frequencies for every row"
                                                              : "the most frequent label for every row";
-  terminal.say(
-      fmt::format("warning: {} {} is no better than the baseline of {}, {}; try another --cost, --class-weight "
-                  "balanced, or scaled features",
-                  words_of(metric), metric_text(metric, value), metric_text(metric, baseline), what));
+  // Where one label is that frequent, accuracy hardly tells models apart.
+  constexpr double kRare = 0.9;
+  const bool says_little = metric == Metric::accuracy && baseline >= kRare;
+  terminal.say(fmt::format(
+      "warning: {} {} is no better than the baseline of {}, {}; {}", words_of(metric), metric_text(metric, value),
+      metric_text(metric, baseline), what,
+      says_little ? "with labels as rare as these accuracy says little: look at the balanced accuracy and F1 of "
+                    "'linblock evaluate', and choose the cost with 'linblock tune --metric f1'"
+                  : "try another --cost, --class-weight balanced, or scaled columns"));
 }
 
 }  // namespace linblock::cli

@@ -380,13 +380,29 @@ void parse_svmlight(std::span<const unsigned char> text, const SvmlightOptions& 
   SvmlightParser(text, options, rows).run();
 }
 
+namespace {
+
+// Of text without a row that can be read: whether the first line begins with what can only be a label that is a word.
+// What is wrong with that line is then said, and not that a word is no number.
+bool looks_like_word(std::span<const unsigned char> text) {
+  const std::string_view all(reinterpret_cast<const char*>(text.data()), text.size());
+  const size_t begin = all.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || std::isalpha(static_cast<unsigned char>(all[begin])) == 0) return false;
+  const std::string_view word = all.substr(begin, all.find_first_of(" \t\r\n", begin) - begin);
+  double number = 0;
+  return word.find(':') == std::string_view::npos && wrong_with_label(word).empty() &&
+         std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc::invalid_argument;
+}
+
+}  // namespace
+
 std::optional<bool> has_word_labels(std::span<const unsigned char> text, const SvmlightOptions& options) {
   SvmlightOptions words = options;
   words.word_labels = true;
   words.most_bad = SIZE_MAX;
   ParsedRows rows;
   parse_svmlight(text, words, rows);
-  if (rows.size() == 0) return {};
+  if (rows.size() == 0) return looks_like_word(text) ? std::optional(true) : std::nullopt;
   const std::string_view word = rows.label_names()[static_cast<size_t>(rows.label(0))];
   // Numbers that no label may be, such as 0.5, are refused as such.
   double number = 0;
