@@ -215,7 +215,8 @@ void ActiveRows::restore(FieldReader& from) {
   from("alphas", alphas_);
   from("out", out_);
   bool whole = alphas_.size() == first && out_.size() == first;
-  for (const RowSegment& segment : segments_) whole = whole && (!segment.cache || segment.cache->size() == segment.rows);
+  for (const RowSegment& segment : segments_)
+    whole = whole && (!segment.cache || segment.cache->size() == segment.rows);
   if (!whole) from.refuse("has active rows that do not fit together");
 }
 
