@@ -87,9 +87,10 @@ CrossValidation cross_validate(const TrainOptions& asked, const FoldOptions& com
   result.metric = comparing.metric;
   const uint32_t folds = comparing.folds;
   const Store store = open_store(asked, comparing, given.team.size(), observer, result);
-  const auto [context, planned_bytes] = resume_with(given, asked.fresh, observer, [&](const Context& other) {
+  const Resumed resumed = resume_with(given, asked.fresh, observer, [&](const Context& other) {
     return layout_of(with_method(asked, store, other), comparing, store, other);
   });
+  const Context& context = resumed.context;
   const TrainOptions options = choose_solver(asked, store, context, observer);
   const Classes classes = choose_classes(store.info(), options);
   const Problem problem = folds_problem(store, options, classes, folds);
@@ -107,7 +108,7 @@ CrossValidation cross_validate(const TrainOptions& asked, const FoldOptions& com
     observer.say(warning);
   Rows rows;  // in memory from one group to the next
   const Stopwatch since;
-  Stages stages(context.checkpoint, identity_of(options, planned_bytes, store.info()) + identity_of(comparing),
+  Stages stages(context.checkpoint, identity_of(options, resumed.planned_bytes, store.info()) + identity_of(comparing),
                 options.fresh);
   if (stages.resumed()) observer.say("resuming from the checkpoint '" + context.checkpoint.path + "'");
   HeldOutRows held(store, classes, folds, options.solve.seed, comparing.metric);

@@ -335,13 +335,14 @@ TrainReport train(const TrainOptions& asked, const Context& given, const TrainOb
   TrainReport report;
   const Store store = open_store(asked, given.team.size(), observer, report);
   store.feature_names().check();  // they are needed when the model is saved, and hours may pass until then
-  const auto [context, planned_bytes] = resume_with(given, asked.fresh, observer, [&](const Context& other) {
+  const Resumed resumed = resume_with(given, asked.fresh, observer, [&](const Context& other) {
     const TrainObserver silent;
     const TrainOptions options = with_method(asked, store, other);
     return Training(options, other, other.memory_bytes, silent, store).layout();
   });
+  const Context& context = resumed.context;
   const TrainOptions options = choose_solver(asked, store, context, observer);
-  Training training(options, context, planned_bytes, observer, store);
+  Training training(options, context, resumed.planned_bytes, observer, store);
   if (!dry_run) {
     training.run(report, std::move(start));
     return report;

@@ -400,8 +400,9 @@ Tuning tune(const TrainOptions& asked, const TuneOptions& comparing, const Conte
   tuning.metric = comparing.metric;
   const std::optional<std::vector<double>>& costs = comparing.costs;
   const Store store = open_store(asked, comparing, given.team.size(), observer, tuning);
-  const auto [context, planned_bytes] = resume_with(given, asked.fresh, observer);
-  tuning.memory_bytes = planned_bytes;
+  const Resumed resumed = resume_with(given, asked.fresh, observer);
+  const Context& context = resumed.context;
+  tuning.memory_bytes = resumed.planned_bytes;
   // Costs will be larger than the first: the method is one for the last of them.
   TrainOptions hardest = asked;
   hardest.cost = std::max(asked.cost, costs ? costs->back() : kLargeCost);
@@ -420,7 +421,7 @@ Tuning tune(const TrainOptions& asked, const TuneOptions& comparing, const Conte
           : costs_between(smallest_useful_cost(store, options, watched(context, observer)), kLargestCost, kPathFactor);
   Path path(options, comparing, context, observer, store, wanted);
   Stages stages(context.checkpoint,
-                fmt::format("{}{}costs: {}\n", identity_of(options, planned_bytes, store.info()),
+                fmt::format("{}{}costs: {}\n", identity_of(options, resumed.planned_bytes, store.info()),
                             identity_of(static_cast<const FoldOptions&>(comparing)), fmt::join(wanted, ",")),
                 options.fresh);
   if (stages.resumed()) observer.say("resuming from the checkpoint '" + context.checkpoint.path + "'");

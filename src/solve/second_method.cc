@@ -47,7 +47,7 @@ class ChangingSolver : public Solver {
     PassEnd inner = end;
     if (!second_) {
       if (slowness_.is_too_slow() && !inner.limit) inner.limit = Termination::pass_limit;  // certificates, and out
-      const std::optional<PassReport> report = first_->end_pass(inner);
+      std::optional<PassReport> report = first_->end_pass(inner);
       if (report) slowness_.see(end.pass, report->gap_estimate(), setup_.options.tolerance);
       return report;
     }
