@@ -34,7 +34,8 @@ void use(const StoreInfo& info, const std::string& store) {
   require(info.forest.contrast() >= 0 && info.forest.contrast() <= 1);
   require(info.physical_rows() >= info.rows && info.new_segment_number() > 0);
   info.bytes();
-  require((info.tags.empty() && info.label_names.empty()) == (manifest_version(info) == format::kVersion));
+  const bool is_first = info.tags.empty() && info.label_names.empty() && info.feature_names.count == 0;
+  require(is_first == (manifest_version(info) == format::kVersion));
   if (wrong_tags(info) == nullptr)
     for (const TaggedRows& tagged : info.tags) {
       require(tagged.rows > 0 && tagged.end() <= info.next_row_id && find_tag(info, tagged.tag) == &tagged);

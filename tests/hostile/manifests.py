@@ -12,7 +12,7 @@ def read(store: pathlib.Path) -> dict:
 
 
 def write_body(store: pathlib.Path, body: bytes):
-    version = 2 if b'"label_names"' in body or b'"tags"' in body else 1
+    version = 2 if any(key in body for key in (b'"label_names"', b'"tags"', b'"feature_names"')) else 1
     head = f"linblock-store {version} {xxhash.xxh3_64_hexdigest(body)} {len(body)}\n"
     (store / "MANIFEST").write_bytes(head.encode() + body)
 
