@@ -123,6 +123,6 @@ names() { printf 'the\n\nof, "a" kind\n' >names.txt; }
   head -c 15000000 long.txt | head -n 14000 >fewer.txt
   linblock pack long.svm -o fewer --names fewer.txt --memory 16M --chunk-bytes 256K -q
   linblock train fewer -o model --memory 16M --json -q >summary.json
-  jq -e '.peak_memory_bytes < 16 * 1048576' summary.json
+  [ -n "$LINBLOCK_SANITIZE" ] || jq -e ".peak_memory_bytes < 16 * 1048576" summary.json  # a sanitizer takes memory of its own
   [ "$(grep -c '^# [0-9]* x' model)" -eq 14000 ]
 }
