@@ -70,8 +70,8 @@ bool RowSearch::can_be_left(uint32_t page, const MetricForest::Child& child, dou
   const double bias2 = problem_.has_bias() ? problem_.bias * problem_.bias : 0;
   const double longest = std::sqrt(double{child.largest_norm} * double{child.largest_norm} + bias2);
   page_bounds_.put(page, {.safe_radius = longest > 0 ? slack / longest * (1 - kMarginRounding) : kInfinity,
-                    .out_until = kInfinity,
-                    .far = slack >= kFar ? uint16_t{1} : uint16_t{0}});
+                          .out_until = kInfinity,
+                          .far = slack >= kFar ? uint16_t{1} : uint16_t{0}});
   return true;
 }
 
@@ -129,7 +129,8 @@ size_t RowSearch::scan_page(uint32_t number, size_t most, SearchResult& result) 
       continue;
     }
     if (margin_here < flat_from_ + kFar) bound.far = 0;
-    bound.safe_radius = std::min(bound.safe_radius, norm > 0 ? (margin_here - flat_from_ - rounding) / norm : kInfinity);
+    bound.safe_radius =
+        std::min(bound.safe_radius, norm > 0 ? (margin_here - flat_from_ - rounding) / norm : kInfinity);
   }
   if (left_over) bound.safe_radius = -1;
   if (left_over || taken > 0) bound.far = 0;
@@ -225,7 +226,8 @@ void RowSearch::give_back(const std::vector<uint8_t>& keep) {
           origin.chunk, outlier_margin_ - active_.margin(row, anchor_) - kMarginRounding * (1 + anchor_norm * norm),
           norm, costs_.cost_of_learned(row));
     else
-      page_bounds_.give_back(origin.chunk, active_.margin(row, w) - flat_from_ - kMarginRounding * (1 + w_norm * norm), norm);
+      page_bounds_.give_back(origin.chunk, active_.margin(row, w) - flat_from_ - kMarginRounding * (1 + w_norm * norm),
+                             norm);
   });
   active_.keep(keep);
 }

@@ -99,6 +99,8 @@ class TruncatedSolver : public Solver {
     return weights;
   }
 
+  bool cut_short() const override { return convex_ && convex_->solver->cut_short(); }
+
   void finish(Summary& summary) override {
     summary.termination = limit_;
     summary.truncate = problem_.truncate;

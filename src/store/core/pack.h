@@ -79,7 +79,8 @@ struct PackOptions {
                                            "Size of a chunk, the unit of reading (default: 64K; more for slow disks)"),
         option_as<CodecName>("codec", &PackOptions::codec, "NAME",
                              "auto, none, lz4, zstd or zlib; auto measures the disk and decides"),
-        option("normalize", &PackOptions::normalize, "", "Scale every row to unit length: for documents, not for tables"),
+        option("normalize", &PackOptions::normalize, "",
+               "Scale every row to unit length: for documents, not for tables"),
         option_as<IndexBase>("index_base", &PackOptions::index_base, "BASE",
                              "Number of the first feature: 0, 1 or auto (0 if index 0 occurs)"),
         option("names", &PackOptions::names, "FILE", "File with the names of the features, one per line")};
