@@ -79,6 +79,14 @@ TrainingView::TrainingView(const TrainRequest& request, const Context& context, 
       progress_(session.terminal, request.options.solve.tolerance),
       trace_(request.trace) {}
 
+// Code that has run once stays mapped, and counts against the memory limit: what is still needed comes back at once.
+void TrainingView::release_code() {
+  constexpr double kSeconds = 0.1;
+  if (since_released_.seconds() < kSeconds) return;
+  release_code_pages();
+  since_released_.restart();
+}
+
 TrainObserver TrainingView::observer() {
   const Terminal& terminal = session_.terminal;
   TrainObserver observer;
@@ -98,6 +106,7 @@ TrainObserver TrainingView::observer() {
                    path_kind(context_.checkpoint.path) == PathKind::file);
   };
   observer.block = [&](const BlockReport& block) {
+    release_code();
     progress_.block(block);
     trace_.block(block);
   };
@@ -108,6 +117,7 @@ TrainObserver TrainingView::observer() {
     if (share >= 1) reading_.finish();
   };
   observer.pass = [&](const PassReport& pass, std::optional<double> test_accuracy) {
+    release_code();
     reading_.finish();
     progress_.pass(pass);
     trace_.pass(pass, test_accuracy);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "cli/commands/commands.h"
 #include "cli/show/trace.h"
@@ -27,6 +28,8 @@ class TrainingView {
   Trace& trace() { return trace_; }
 
  private:
+  void release_code();
+
   const TrainRequest& request_;
   const Context& context_;
   Session& session_;
@@ -36,6 +39,7 @@ class TrainingView {
   ProgressBar reading_;
   TrainingProgress progress_;
   Trace trace_;
+  Stopwatch since_released_;
 };
 
 // Its resources. `folder` keeps the checkpoint.
