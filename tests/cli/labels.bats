@@ -203,3 +203,9 @@ two_classes() { three_classes | grep -v eggs; }
   [ -n "$LINBLOCK_SANITIZE" ] || [ "$peak" -le $((40 << 20)) ]
   [ "$(linblock info s --json | jq '.labels | length')" -eq 65000 ]
 }
+
+@test "a label in quotes is refused, with what to do" {
+  printf '"spam" 1:3\n' >quotes.svm
+  run linblock pack quotes.svm -o s
+  expect 3 "quotes.svm:1:1" "a label that is a word has no quotes; remove them"
+}

@@ -59,7 +59,8 @@ std::string guess(const char* begin, const char* end) {
   if (std::any_of(begin, end, [](char c) { return c == ',' || c == ';'; }))
     return ": is this CSV? svmlight text is expected, 'label index:value ...'; the help of 'linblock pack' has a "
            "command that converts it";
-  if (std::isalpha(static_cast<unsigned char>(*begin)) != 0 || *begin == '"')
+  if (*begin == '"') return ": a label that is a word has no quotes; remove them";
+  if (std::isalpha(static_cast<unsigned char>(*begin)) != 0)
     return ": labels are all numbers or all words, as in the first row that was packed or trained on; give each class "
            "a number, such as with sed 's/^spam /1 /'";
   return "";
